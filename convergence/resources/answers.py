@@ -64,7 +64,10 @@ class ObjectNotFound(PluginFailure):
 
 
 class ReplacementNeeded(PluginFailure):
-    """Raised by `update`, or by `poll` of an update: only a new object can satisfy the new properties."""
+    """Raised by `update`, or by `poll` of an update: only a new object can satisfy the new properties.
+
+    By `find`, with the id of the object: it is there, and its creation cannot go on where it was cut off.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,6 +251,7 @@ class ResourceType(Generic[P]):
         asked again, until the action has taken too long.
 
         :raises ForeignObject: this is an answer: what is there is not what was made under the token.
+        :raises ReplacementNeeded: so is this, with an id: the object lacks something, and is better made anew.
         """
         return None
 

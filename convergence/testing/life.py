@@ -286,7 +286,10 @@ class Life:
             view = NodeView(self._now, claim.node, claim.traversal, claim.stack, self._row)
             if self._is_first_prepared(view, self._row):
                 return False
-        if isinstance(result, NeedsReplacement) and self._last.data and self._last.physical_id is None:
+        lacks_something = claim.action is Action.CREATE and result.physical_id is not None
+        if isinstance(result, NeedsReplacement) and (
+            lacks_something or (self._last.data and self._last.physical_id is None)
+        ):
             raise MadeAnew(result.reason)
         if isinstance(result, NeedsReplacement):
             raise AssertionError(  # noqa: TRY004 - the verdict of a test

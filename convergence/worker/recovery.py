@@ -18,10 +18,12 @@ from convergence.core.model import Action, Json
 from convergence.core.results import Parked, Succeeded
 from convergence.resources.contract import (
     Answer,
+    Done,
     FinalFailure,
     ForeignObject,
     InProgress,
     ObjectNotFound,
+    ReplacementNeeded,
     TransientFailure,
 )
 from convergence.resources.manifest import CannotImport
@@ -53,23 +55,36 @@ class CreationRecovery:
     draining: Callable[[], bool]
 
     def find(self, attempt: Attempt) -> Answer | None:
+        """What the type finds, as `find_whole`, be it whole or not."""
+        try:
+            return self.find_whole(attempt)
+        except ReplacementNeeded as error:
+            return Done(error.physical_id)
+
+    def find_whole(self, attempt: Attempt) -> Answer | None:
         """What the type finds; None where that is nothing, or where it cannot look.
 
         What it raises says nothing about the object: it is asked again, until the action has taken too long. A type
         that cannot be imported is not waited for where nothing was made, as far as anybody knows.
 
         :raises ForeignObject: what is there is that of somebody else.
+        :raises ReplacementNeeded: what is there lacks something, and its creation cannot go on. It has an id.
         :raises FinalFailure: it has never answered.
         """
         if not attempt.kind.can_find():
             return None
 
-        def ask() -> Answer | ForeignObject | None:
+        def ask() -> Answer | ForeignObject | ReplacementNeeded | None:
             try:
                 found = attempt.kind.find(attempt.call)
             except ObjectNotFound:
                 return None
             except ForeignObject as error:
+                return error
+            except ReplacementNeeded as error:
+                error.physical_id = storable_id(error.physical_id)
+                if error.physical_id is None:
+                    raise FinalFailure(f'find() names no object that has to be replaced: {text_of(error)}') from error
                 return error
             except CannotImport:
                 if made(attempt.claim.resource) is Made.NOTHING:
@@ -78,14 +93,14 @@ class CreationRecovery:
             return None if found is None else checked(found, attempt.most_bytes)
 
         try:
-            answer: Answer | ForeignObject | None = self.patiently(attempt, ask, True)
+            answer: Answer | ForeignObject | ReplacementNeeded | None = self.patiently(attempt, ask, True)
         except Later as later:
             raise Later(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
         except Exception as error:
             raise FinalFailure(
                 f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
             ) from error
-        if isinstance(answer, ForeignObject):
+        if isinstance(answer, ForeignObject | ReplacementNeeded):
             raise answer
         return answer
 

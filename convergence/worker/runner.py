@@ -263,7 +263,10 @@ class Runner:
         if attempt.claim.clean and attempt.physical_id is None:
             self._prepare(attempt)  # nothing was made, and perhaps nothing was seen either
             return self._drive(attempt, lambda: kind.create(attempt.call))
-        found = self._recovery.find(attempt)
+        try:
+            found = self._recovery.find_whole(attempt)
+        except ReplacementNeeded as error:
+            return NeedsReplacement(text_of(error), error.physical_id, attempt.data)
         if found is not None:
             return self._drive(attempt, lambda: found)
         if kind.token_enforced:

@@ -21,6 +21,7 @@ from convergence.resources.contract import (
     ForeignObject,
     InProgress,
     OutcomeUnknown,
+    ReplacementNeeded,
     TransientFailure,
 )
 from tests.harness import Crash, Harness, emptied
@@ -467,6 +468,35 @@ def test_what_holds_something_that_there_is_only_once_is_waited_for(harness: Har
     assert harness.state(stack_id) == 'CREATE_COMPLETE'
     assert harness.reality.names() == ['other', 'r']
     assert harness.reality.calls['create', 'r'] == (1 if lands else 2)
+
+
+@pytest.mark.parametrize('then', [None, *NEXT])
+@pytest.mark.parametrize('crashes', [1, 2])
+def test_what_find_says_to_lack_something_is_replaced_and_removed(
+    harness: Harness, crashes: int, then: str | None
+) -> None:
+    """However often a worker dies in making it: one token never has two objects."""
+    reality = harness.reality
+
+    def lacking(call: Any) -> None:
+        physical_id = reality.tokens.get(call.token)
+        if physical_id in reality.objects:
+            raise ReplacementNeeded('it lacks something', physical_id=physical_id)
+
+    reality.always['find', 'r'] = lacking
+    dies = makes_then(reality, lambda: kill(harness))
+    reality.once['create', 'r'] = [dies] * crashes
+    stack_id = harness.create(thing(FIND))
+    for _ in range(crashes):
+        with pytest.raises(Crash):
+            harness.recover()
+        harness.restart()
+    if then is None:
+        harness.recover()
+        harness.assert_converged(stack_id, {'r': 'x', 'other': 'x'}, 'CREATE_COMPLETE')
+        assert reality.calls['create', 'r'] == crashes + 1
+    else:
+        ends(harness, stack_id, NEXT[then](harness, stack_id, FIND))
 
 
 def test_of_a_type_that_says_that_it_made_nothing_nothing_is_told(

@@ -39,6 +39,7 @@ from convergence_heat.notified import NOTIFIED
 from convergence_heat.operation import Operation, operation
 from convergence_heat.yielding import GivesWay
 
+LACKING = 'its creation was interrupted, and what belongs to it may be missing'
 NAMED_IN = frozenset({'identity'})
 """Services in which there is no other object of the same name."""
 
@@ -75,8 +76,8 @@ class HeatType(ResourceType[Any]):
     """A class of Heat behind the contract. Made with `heat_type`.
 
     The progress of an action is a step, and what that step needs: ``begun`` is followed by the class's own check,
-    ``again`` by the handler, ``adopt`` and ``take`` by the rest of a creation that was found, ``lacking`` by a
-    replacement, ``remake`` and ``removing`` by a new creation in its place.
+    ``again`` by the handler, ``adopt`` and ``take`` by the rest of a creation that was found, ``remake`` and
+    ``removing`` by a new creation in its place.
     """
 
     plugin: ClassVar[type[Any]]
@@ -147,8 +148,6 @@ class HeatType(ResourceType[Any]):
                 at_work.one.found_again()
                 self._tidy(at_work, str(call.physical_id))
                 return self._checked(at_work, action, call.physical_id)
-            if step == 'lacking':
-                raise ReplacementNeeded('its creation was interrupted, and what belongs to it may be missing')
             if step == 'remake':
                 cookie = at_work.one.handle_delete()
                 return self._remade(at_work, cookie)
@@ -286,7 +285,9 @@ class HeatType(ResourceType[Any]):
             if any(given.get(each) for each in LATER & set(given.props)):
                 # Another one beside it has another token: however often a worker dies, one token has one object. Where
                 # a name is the key that cannot be, and the service sees to it that nothing is made twice.
-                step = 'remake' if OF_TYPES[self.name].service in NAMED_IN else 'lacking'
+                if OF_TYPES[self.name].service not in NAMED_IN:
+                    raise ReplacementNeeded(LACKING, physical_id=there)
+                step = 'remake'
             return InProgress({'step': step}, there, poll_after_s=0.0)
 
     def _taken(self, at_work: Operation, there: str) -> Answer:
