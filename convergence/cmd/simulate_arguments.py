@@ -199,6 +199,23 @@ def _add_modes(group: argparse._ArgumentGroup) -> None:
     modes.add_argument('--real', action='store_true', help='on real processes, broker and database')
 
 
+def _add_going_on(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        '--in-a-row',
+        type=_positive,
+        default=RunPlan().in_a_row,
+        metavar='N',
+        help='nodes that a thread of a worker looks at one after the other (1: each is a message)',
+    )
+    group.add_argument(
+        '--window',
+        type=_positive,
+        default=RunPlan().window,
+        metavar='N',
+        help=f'nodes of a stack of which workers are told at once ({RunPlan().window})',
+    )
+
+
 def _add_settings(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         '--random',
@@ -223,20 +240,7 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         help='others may go on at every step (default), or only between transactions (default of --explore)',
     )
     group.add_argument('--threads', type=_positive, default=RunPlan().threads, metavar='N', help='of each worker (8)')
-    group.add_argument(
-        '--in-a-row',
-        type=_positive,
-        default=RunPlan().in_a_row,
-        metavar='N',
-        help='nodes that a thread of a worker looks at one after the other (1: each is a message)',
-    )
-    group.add_argument(
-        '--window',
-        type=_positive,
-        default=RunPlan().window,
-        metavar='N',
-        help=f'nodes of a stack of which workers are told at once ({RunPlan().window})',
-    )
+    _add_going_on(group)
     _add_faults(group)
     group.add_argument(
         '--alternate',

@@ -92,48 +92,48 @@ class NodeChecks:
         self._held: dict[Task, TaskClaim] = {}
         self._left: WeakSet[Task] = WeakSet()
 
-    def check(self, traversal_id: str, number: int, task: Task, attendant: Attendant | None = None) -> None:
+    def check(
+        self,
+        traversal_id: str,
+        number: int,
+        task: Task,
+        attendant: Attendant | None = None,
+        begun: StepDecision | None = None,
+    ) -> None:
         """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
 
         :param task: what a cancel of the traversal stops. It was registered before the row is claimed, the claim reads
             whether the traversal still runs, and afterwards the task is looked at: a cancel cannot slip in between.
         :param attendant: sees to what the last step for the node makes ready; None: others are told of all of it.
+        :param begun: what was decided for the node together with the end of another one, for the same task.
         """
-        if self._draining():
-            self._dispatcher.cast([(traversal_id, number)])
-            return
-        try:
-            committed = self._steps.begin(traversal_id, number)
-        except ConvergenceError as error:
-            LOG.warning('This worker leaves node %d to the sweeper: %s', number, error)
-            return
-        if committed is None:
-            LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
-            return
         attendant = attendant or self._others
-        begun = committed.verdict
-        LOG.debug('node %d: %s', number, begun.step)
-        if begun.step in ACTING:
-            self._dispatcher.attend(committed)  # nothing is kept back while a type is called
-        else:
-            attendant.attend(committed)
+        if begun is None:
+            if self._draining():
+                self._dispatcher.cast([(traversal_id, number)])
+                return
+            try:
+                committed = self._steps.begin(traversal_id, number)
+            except ConvergenceError as error:
+                LOG.warning('This worker leaves node %d to the sweeper: %s', number, error)
+                return
+            if committed is None:
+                LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
+                return
+            begun = committed.verdict
+            LOG.debug('node %d: %s', number, begun.step)
+            if begun.step in ACTING:
+                self._dispatcher.attend(committed)  # nothing is kept back while a type is called
+            else:
+                attendant.attend(committed)
         if begun.step is Step.REPLACE:
             self._replace(begun.stack_id, traversal_id, number, begun.resource_id, attendant)
         elif begun.step in (Step.FAIL, Step.OVER):
             self._settler.settle(begun.stack_id, traversal_id)
-        elif begun.step in ACTING:
-            self.go_on(begun, task, attendant)
-
-    def go_on(self, begun: StepDecision, task: Task, attendant: Attendant) -> None:
-        """Do what a row was claimed for.
-
-        :param task: see `check`; it was registered before the row was claimed here, too.
-        """
-        claim = begun.claim
-        assert claim is not None
-        result = self._hold(claim, task, attendant)
-        if isinstance(result, NeedsReplacement):
-            self._replace(claim.stack.id, claim.node.traversal_id, claim.node.number, claim.resource.id, attendant)
+        elif begun.step in ACTING and begun.claim is not None:
+            result = self._hold(begun.claim, task, attendant)
+            if isinstance(result, NeedsReplacement):
+                self._replace(begun.claim.stack.id, traversal_id, number, begun.claim.resource.id, attendant)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
         """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""

@@ -29,12 +29,12 @@ class Attendant:
         return False
 
 
-class Checks(Protocol):
-    """Does what there is to do for one node; see `convergence.worker.checks.NodeChecks`."""
+class CheckOne(Protocol):
+    """Does what there is to do for one node; see `convergence.worker.checks.NodeChecks.check`."""
 
-    def check(self, traversal_id: str, number: int, task: Task, attendant: Attendant) -> None: ...
-
-    def go_on(self, begun: StepDecision, task: Task, attendant: Attendant) -> None: ...
+    def __call__(
+        self, traversal_id: str, number: int, task: Task, attendant: Attendant, begun: StepDecision | None
+    ) -> None: ...
 
 
 class InARow:
@@ -56,13 +56,13 @@ class InARow:
 
     def __init__(
         self,
-        checks: Checks,
+        check: CheckOne,
         dispatcher: Dispatcher,
         most: int,
         is_crowded: Callable[[str], bool],
         take: Callable[[str, int], bool],
     ) -> None:
-        self._checks = checks
+        self._check = check
         self._dispatcher = dispatcher
         self._most = most
         self._is_crowded = is_crowded
@@ -73,7 +73,7 @@ class InARow:
 
         :param task: what runs in the thread; once it was told to stop it goes on with nothing.
         """
-        node: int | None = number
+        node = number
         begun: StepDecision | None = None
 
         def lets_others_go() -> bool:
@@ -84,18 +84,15 @@ class InARow:
             kept = _Kept(self._dispatcher, traversal_id, self._take, lets_others_go, is_last=is_last)
             try:
                 with logs.bind(node=node):
-                    if begun is not None:
-                        self._checks.go_on(begun, task, kept)
-                    elif node is not None:
-                        self._checks.check(traversal_id, node, task, kept)
+                    self._check(traversal_id, node, task, kept, begun)
             except Exception:
                 kept.tell()  # what is claimed the worker gives back when it misses it
                 raise
             if lets_others_go():
                 kept.tell()
-            node, begun = kept.node, kept.begun
-            if node is None:
+            if kept.node is None:
                 return
+            node, begun = kept.node, kept.begun
 
 
 class _Kept(Attendant):

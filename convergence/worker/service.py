@@ -152,7 +152,9 @@ class WorkerService:
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._timers.after
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
-        self._in_a_row = InARow(self._checks, dispatcher, options.in_a_row, self._groups.is_crowded, self._take_if_room)
+        self._in_a_row = InARow(
+            self._checks.check, dispatcher, options.in_a_row, self._groups.is_crowded, self._take_if_room
+        )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
         self._checks.stored = self.recent.add
         steps.dropped = self.recent.dropped
