@@ -143,7 +143,7 @@ class Store:
         assumed: ViewT | None = None,
         following: Following | None = None,
     ) -> Committed[V]:
-        follow = _Follow(following) if following is not None else None
+        follow = _Follow(following, self._audience) if following is not None else None
         with self.writing() as connection:
             decision = decide(load(connection, scope) if assumed is None else assumed)
             if assumed is not None:
@@ -166,9 +166,8 @@ class Store:
         :returns: see `convergence.db.statements.apply.apply`.
         """
         more = partial(follow.effects, connection) if follow is not None else nothing
-        tells = may_be_told(effects, self._audience) or (follow is not None and self._audience is not Audience.NOBODY)
-        ready = apply(connection, effects, more, is_all=is_all and not tells)
-        write_down(connection, [*effects, *(follow.decided if follow is not None else ())], self._audience)
+        ready = apply(connection, effects, more, is_all=is_all and not may_be_told(effects, self._audience))
+        write_down(connection, effects, self._audience)
         return ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
@@ -204,14 +203,10 @@ class Store:
 class _Follow:
     """Decides about the node that follows, inside the transaction that finishes another one."""
 
-    def __init__(self, following: Following) -> None:
+    def __init__(self, following: Following, audience: Audience) -> None:
         self._following = following
+        self._audience = audience
         self._begun: Decision[Any] | None = None
-
-    @property
-    def decided(self) -> Sequence[Effect]:
-        """What becomes true of it."""
-        return self._begun.effects if self._begun is not None else ()
 
     def effects(self, connection: Connection) -> Sequence[Effect]:
         """Look at it, and decide."""
@@ -219,8 +214,11 @@ class _Follow:
             view = load(connection, self._following.scope)
         except (Missing, Conflict):  # nothing of it is written yet, so nothing has to be undone
             return ()
-        self._begun = self._following.decide(view)
-        return self.decided
+        decision = self._following.decide(view)
+        if decision is None or may_be_told(decision.effects, self._audience):  # that is written down after all others
+            return ()
+        self._begun = decision
+        return decision.effects
 
     def on(self, committed: Committed[V]) -> Committed[V]:
         """What the transaction came to, with what came of the node that follows."""
