@@ -337,7 +337,6 @@ def test_a_group_that_is_scaled_is_told_of_as_the_field_does(engine):
     signal(harness, stack_id)
     signal(harness, stack_id)
     harness.run()
-    signal(harness, stack_id, details={'state': 'ok'})
     signal(harness, stack_id)
     group_stack = harness.row(stack_id, 'web').physical_id
     new = next(row.name for row in harness.rows(group_stack) if row.physical_id is None)
