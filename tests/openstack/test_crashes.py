@@ -20,8 +20,8 @@ PROCESSES = {'engines': 1, 'workers': 3}
 AT_ONCE = 3
 """Stacks that go through their lives side by side."""
 
-KILLS = 8
-"""Workers that die during one operation on them, at most. More, and one step takes five with it, and is given up."""
+KILLS = 4
+"""Workers that die during one operation on them, at most: a step that takes five with it is given up."""
 
 CHANGED: dict[str, Any] = {
     'network': {'name': 'changed'},
