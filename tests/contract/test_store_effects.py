@@ -40,11 +40,16 @@ from convergence.db.statements import apply
 from convergence.simulator import transition
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
 
+TOGETHER = (CountEvent, DeleteResource, UpdateResource)
+"""What a database is always told together with others; see `convergence.db.statements.apply`."""
+
 # --- who knows an effect ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    'knows', [apply._APPLIERS, effects.APPLIERS, transition._READERS], ids=['sql', 'memory', 'invariants']
+    'knows',
+    [{*apply._APPLIERS, *TOGETHER}, effects.APPLIERS, transition._READERS],
+    ids=['sql', 'memory', 'invariants'],
 )
 def test_every_effect_is_known(knows):
     assert set(get_args(Effect)) == set(knows)

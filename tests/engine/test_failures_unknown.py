@@ -25,8 +25,8 @@ def lose_the_answer(harness, scope, then=lambda: None):
     """To the next commit of a transaction on such a scope. Whatever comes `then` comes before the next attempt."""
     once, armed = harness.store._once, [True]
 
-    def lost(wanted, decide):
-        committed = once(wanted, decide)
+    def lost(wanted, decide, following):
+        committed = once(wanted, decide, following)
         if armed and isinstance(wanted, scope):
             armed.clear()
             then()
@@ -124,12 +124,12 @@ def test_a_commit_that_did_not_take_effect_is_made_again(harness):
     stack = harness.created(OLD)
     once, failures = harness.store._once, [errors.DatabaseUnavailable('gone'), errors.Conflict('changed')]
 
-    def lost(wanted, decide):
+    def lost(wanted, decide, following):
         if failures and isinstance(wanted, WholeStack):
             with harness.store.writing() as connection:
                 decide(load(connection, wanted))
             raise failures.pop()
-        return once(wanted, decide)
+        return once(wanted, decide, following)
 
     harness.store._once = lost
     harness.update(stack, NEW)
@@ -150,7 +150,7 @@ def test_an_outage_without_an_end_is_told(harness):
     """Whether the update was accepted is not known then, and nothing is claimed."""
     stack = harness.created(OLD)
 
-    def away(wanted, decide):
+    def away(wanted, decide, following):
         raise errors.DatabaseUnavailable('The database cannot be reached: refused')
 
     harness.store._once = away

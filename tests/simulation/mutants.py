@@ -1005,7 +1005,7 @@ MUTANTS = (
         (
             Edit(
                 f'{RUNNER}._resume',
-                'found = self._recovery.find(attempt)',
+                'found = self._recovery.find_whole(attempt)',
                 'found = None',
             ),
         ),
