@@ -57,6 +57,11 @@ class InlineGroups(ThreadGroups):
         return True
 
     @override
+    def take_waiting(self, traversal_id: str) -> int | None:
+        """Nothing ever waits."""
+        return None
+
+    @override
     def is_crowded(self, traversal_id: str) -> bool:
         """Nothing ever waits."""
         return False

@@ -122,7 +122,9 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
             'output': result.output,
             **mark,
         }
-        if claim.pending is not None:
+        # A goal that nobody wants any more leaves nothing where the object was only read: whoever planned the next one
+        # has arranged things by what the row said, and could not see that it was about to change.
+        if claim.pending is not None and (view.is_current or claim.step is not Step.READ):
             changes |= applied(claim.pending)
         if not _only_looked(resource, claim):
             changes |= _complete(resource, claim)

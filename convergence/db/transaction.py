@@ -46,11 +46,8 @@ class Committed(Generic[V]):
         last = [(traversal_id, number) for traversal_id, number, phase in ready if phase in LAST]
         return cls(decision.verdict, (*decision.wake, *cast), tuple(last))
 
-    def followed_by(self, following: Following, begun: Committed[Any] | None) -> Committed[V]:
+    def followed_by(self, node: tuple[str, int], begun: Committed[Any]) -> Committed[V]:
         """The same, with what was decided about the node that follows: nobody has to be told of that any more."""
-        if begun is None:
-            return self
-        node = (following.scope.traversal_id, following.scope.number)
         return replace(self, cast=tuple(each for each in self.cast if each != node), following=begun)
 
 
@@ -58,15 +55,34 @@ class Committed(Generic[V]):
 class Following:
     """A node that whoever finishes another one goes on with: both are decided in one transaction.
 
-    It is decided after the row of the other one is written, when nothing has to be waited for any more, and before that
-    arrives at those that wait for it: their rows are locked for as short as ever.
+    It is decided after the row of the other one is written, and its own row is not waited for: what somebody else holds
+    is left alone. A node that was ready all along is decided about before the other one arrives at those that wait for
+    it: their rows are locked for as short as ever.
 
-    :param scope: it must not wait: what somebody else holds is left alone.
+    :param number: the node; None: the first one that becomes ready.
     :param decide: a pure function; None: nothing is decided about it now, and it is told of as always.
+    :param max_input_bytes: see `OneNode`.
     """
 
-    scope: OneNode
+    traversal_id: str
+    number: int | None
     decide: Callable[[NodeView], Decision[Any] | None]
+    max_input_bytes: int | None = None
+
+    def first_of(self, ready: Ready) -> int | None:
+        """The node, of those that became ready; None where there is none that needs a worker."""
+        return next(
+            (
+                number
+                for traversal_id, number, phase in ready
+                if traversal_id == self.traversal_id and phase not in LAST
+            ),
+            None,
+        )
+
+    def scope(self, number: int) -> OneNode:
+        """What has to be seen of the node."""
+        return OneNode(self.traversal_id, number, self.max_input_bytes, waits=False)
 
 
 class Transactions(Protocol):

@@ -265,7 +265,7 @@ class NodeChecks:
 
     def _finish(self, claim: Claim, result: Result, now: float, attendant: Attendant) -> End:
         goes_on = attendant.goes_on() and not self._draining()
-        committed = self._steps.finish(claim, result, now, goes_on=goes_on)
+        committed = self._steps.finish(claim, result, now, attendant.take_waiting if goes_on else None)
         if committed is None:
             return End.FENCED
         if committed.verdict is not End.FENCED:

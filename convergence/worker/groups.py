@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
+from convergence.core.interrupt import NO_NODE
 
 LOG = logging.getLogger(__name__)
 
@@ -132,6 +133,17 @@ class ThreadGroups:
         with self._lock:
             return self._running > self._threads or any(other != traversal_id for other in self._waiting)
 
+    def take_waiting(self, traversal_id: str) -> int | None:
+        """A node of the traversal that waits for a thread; whoever asks sees to it. None: none does."""
+        with self._lock:
+            queue = self._waiting.get(traversal_id)
+            if not queue or queue[0][0].node == NO_NODE:
+                return None
+            check, _ = queue.popleft()
+            if not queue:
+                del self._waiting[traversal_id]
+            return check.node
+
     def submit(self, check: Check, work: CheckWork) -> bool:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
 
@@ -164,12 +176,16 @@ class ThreadGroups:
             return tuple(self._groups)
 
     def stop(self, traversal_id: str, grace_s: float) -> int:
-        """Stop the tasks of one traversal, and forget those that wait; how many ran."""
+        """Stop the tasks of one traversal, and forget those that wait; how many ran.
+
+        What is submitted afterwards begins: whoever wants it knows of the cancel, which is stored before anybody is
+        told. It may be what has been made ready by a task that was stopped, and has its type told in turn.
+        """
         with self._lock:
             self._waiting.pop(traversal_id, None)
             group, members = self._groups.get(traversal_id, (None, 0))
         if group is not None:
-            group.stop(grace_s)
+            group.interrupt(grace_s)
         return members
 
     def stop_one(self, traversal_id: str, task: Task, reason: StopReason, grace_s: float) -> None:

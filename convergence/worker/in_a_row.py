@@ -28,6 +28,10 @@ class Attendant:
         """Whether the thread would go on with a node that is claimed for it now."""
         return False
 
+    def take_waiting(self) -> int | None:
+        """Where it goes on: a node of the same traversal that waits here, and that it sees to from now on."""
+        return None
+
 
 class CheckOne(Protocol):
     """Does what there is to do for one node; see `convergence.worker.checks.NodeChecks.check`."""
@@ -37,21 +41,39 @@ class CheckOne(Protocol):
     ) -> None: ...
 
 
+SLICE_S = 0.25
+"""Seconds for which a thread goes on although other traversals wait for one: as many as a person does not notice. Where
+types answer quickly several nodes fit in."""
+
+
+class WaitingChecks(Protocol):
+    """What waits for a thread of this worker; see `convergence.worker.groups.ThreadGroups`."""
+
+    def is_crowded(self, traversal_id: str) -> bool:
+        """Whether something else than the traversal waits."""
+
+    def take_waiting(self, traversal_id: str) -> int | None:
+        """A node of the traversal that waits; whoever asks sees to it."""
+
+
 class InARow:
     """Checks nodes one after the other.
 
     What a thread goes on with costs no message. It is a node of which others could have been told just as well: so a
-    thread goes on with a bounded number of them, and lets other traversals that wait for a thread go first.
+    thread goes on with a bounded number of them, and lets other traversals that wait for a thread go first, at once
+    where types take their time.
 
-    What stands behind the window of a stack that is wide was ready all along. Its row is claimed by the transaction
-    that finishes the node before, where that can be done without waiting: one commit for both.
+    The row of the node that it goes on with is claimed by the transaction that finishes the node before, where that can
+    be done without waiting: one commit for both. It is a node that becomes ready by that, or one that was ready all
+    along: it stands behind the window of a stack that is wide, or waits for a thread here.
 
     The node of a nested stack is one of another traversal. When the last thing in the stack is done a thread comes free
     here, and this worker takes the node itself.
 
     :param most: how many nodes a thread looks at one after the other. 1: others are told of every node.
-    :param is_crowded: whether something else than the traversal of that id waits for a thread.
+    :param waiting: what waits for a thread.
     :param take: has a node looked at when a thread is free here; whether there is room for that.
+    :param clock: seconds on the clock of this process, from any moment on.
     """
 
     def __init__(
@@ -59,14 +81,16 @@ class InARow:
         check: CheckOne,
         dispatcher: Dispatcher,
         most: int,
-        is_crowded: Callable[[str], bool],
+        waiting: WaitingChecks,
         take: Callable[[str, int], bool],
+        clock: Callable[[], float],
     ) -> None:
         self._check = check
         self._dispatcher = dispatcher
         self._most = most
-        self._is_crowded = is_crowded
+        self._waiting = waiting
         self._take = take if most > 1 else _others
+        self._clock = clock
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
         """Do what there is to do for a node now, and for one of those that this makes ready, and so on.
@@ -75,13 +99,15 @@ class InARow:
         """
         node = number
         begun: StepDecision | None = None
+        ends_at = self._clock() + SLICE_S
 
         def lets_others_go() -> bool:
-            return task.cancelled.is_set() or self._is_crowded(traversal_id)
+            has_had_its_share = self._clock() >= ends_at and self._waiting.is_crowded(traversal_id)
+            return task.cancelled.is_set() or has_had_its_share
 
         for place in range(self._most):
             is_last = place == self._most - 1
-            kept = _Kept(self._dispatcher, traversal_id, self._take, lets_others_go, is_last=is_last)
+            kept = _Kept(self._dispatcher, traversal_id, self._take, self._waiting, lets_others_go, is_last=is_last)
             try:
                 with logs.bind(node=node):
                     self._check(traversal_id, node, task, kept, begun)
@@ -107,6 +133,7 @@ class _Kept(Attendant):
         dispatcher: Dispatcher,
         traversal_id: str,
         take: Callable[[str, int], bool],
+        waiting: WaitingChecks,
         lets_others_go: Callable[[], bool],
         *,
         is_last: bool,
@@ -114,6 +141,7 @@ class _Kept(Attendant):
         super().__init__(dispatcher)
         self._take = take
         self._traversal_id = traversal_id
+        self._waiting = waiting
         self._lets_others_go = lets_others_go
         self._is_last = is_last
         self.node: int | None = None
@@ -123,6 +151,12 @@ class _Kept(Attendant):
     def goes_on(self) -> bool:
         """As the base class: unless another node is kept back, or it is somebody else's turn."""
         return not self._is_last and self.node is None and not self._lets_others_go()
+
+    @override
+    def take_waiting(self) -> int | None:
+        """As the base class. It is kept back, whether it is claimed or not."""
+        self.node = self._waiting.take_waiting(self._traversal_id)
+        return self.node
 
     @override
     def attend(self, committed: Committed[Any]) -> None:

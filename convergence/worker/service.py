@@ -153,7 +153,7 @@ class WorkerService:
         later = timing.later or self._timers.after
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
         self._in_a_row = InARow(
-            self._checks.check, dispatcher, options.in_a_row, self._groups.is_crowded, self._take_if_room
+            self._checks.check, dispatcher, options.in_a_row, self._groups, self._take_if_room, timing.clock
         )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
         self._checks.stored = self.recent.add

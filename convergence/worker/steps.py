@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from convergence import concurrency
 from convergence.core.check import begin
@@ -34,6 +35,10 @@ ROUNDS = 3
 """How often what a node wants is evaluated anew because it has changed meanwhile."""
 NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
 """Why an action has failed whose result the database refuses for what is in it."""
+
+
+TakeWaiting: TypeAlias = Callable[[], int | None]
+"""See `Steps.finish`."""
 
 
 class Undecided(Conflict):
@@ -89,17 +94,25 @@ class Steps:
         )
 
     def finish(
-        self, claim: Claim, result: Result, now: float | None = None, *, goes_on: bool = False
+        self, claim: Claim, result: Result, now: float | None = None, take_waiting: TakeWaiting | None = None
     ) -> Committed[End] | None:
         """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
 
         :param now: about what time it is by the database's clock; None: the database is asked.
-        :param goes_on: whether to claim the row of the node behind the window in the same transaction, if there is
-            something to call for it and nobody is in the way. `Committed.following` is its claim then.
+        :param take_waiting: gives a node of the traversal that was ready all along, if the caller goes on with one; it
+            is asked where no other is known. The row of that, of the node behind the window or of one that becomes
+            ready is claimed in the same transaction, if there is something to call for it and nobody is in the way.
+            `Committed.following` is its claim then.
         :raises Exception: neither the result nor its object alone can be stored, whatever the state of the database.
         """
+        following = self._following(claim, take_waiting) if take_waiting is not None else None
+        if following is not None:
+            try:
+                return self._finish(claim, result, now, following)
+            except Exception as error:  # noqa: BLE001 - perhaps it is the claim that cannot be stored: without it, then
+                LOG.debug('the next node is looked at by itself: %s', error)
         try:
-            return self._finish(claim, result, now, self._following(claim) if goes_on else None)
+            return self._finish(claim, result, now)
         except Exception:
             LOG.exception('This result cannot be stored as it is: %s', Unsaved(claim, result.physical_id))
         try:
@@ -112,21 +125,23 @@ class Steps:
             self.give_back(claim)
             raise
 
-    def _following(self, claim: Claim) -> Following | None:
-        node = claim.node
-        if node.next_in_backlog is None:
-            return None
+    def _following(self, claim: Claim, take_waiting: TakeWaiting) -> Following | None:
+        node, number = claim.node, claim.node.next_in_backlog
+        without_worker = {claim.traversal.in_service_number, claim.traversal.complete_number}
+        if number is None and without_worker.issuperset(node.required_by):
+            number = take_waiting()
+            if number is None:
+                return None
 
         def decide(view: NodeView) -> Decision[StepDecision] | None:
             try:
                 decision = begin(view, self._worker, self._assess)
             except Exception as error:  # noqa: BLE001 - the result that is being stored has nothing to do with it
-                LOG.debug('node %s is looked at by itself: %s', node.next_in_backlog, error)
+                LOG.debug('node %d is looked at by itself: %s', view.node.number, error)
                 return None
             return decision if decision.verdict.step in ACTING else None
 
-        scope = OneNode(node.traversal_id, node.next_in_backlog, self._worker.max_input_bytes, waits=False)
-        return Following(scope, decide)
+        return Following(node.traversal_id, number, decide, self._worker.max_input_bytes)
 
     def _finish(
         self, claim: Claim, result: Result, now: float | None = None, following: Following | None = None

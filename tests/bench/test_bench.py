@@ -112,8 +112,8 @@ def check(figures, installation, size):
         assert all(peak > 2**20 for peak in each['took']['peak_bytes'].values())
     counts = {operation: each['took']['counts'] for operation, each in measured.items()}
     for operation in ('create', 'update all', 'delete'):
-        # A worker claims in one transaction and finishes in another.
-        assert counts[operation]['commits'] >= 2 * size
+        # What a worker has done for one is finished in one transaction, which claims the next as well.
+        assert counts[operation]['commits'] > size
         assert counts[operation]['statements'] > counts[operation]['commits']
     assert counts['no-op update']['messages'] == 0
     assert counts['update one']['commits'] < counts['update all']['commits'] / 2

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from sqlalchemy import event, text
 
 from convergence.core.effects import Decision, FinishNode, InsertEvents, UpdateResource
 from convergence.core.model import NodeStatus
 from convergence.core.views import FinishView, NodeView
 from convergence.db.ports import Ports
-from convergence.db.scopes import HeldResource, OneNode
+from convergence.db.scopes import HeldResource
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
-from tests.contract.rows import EVENT, FREE, NODES, RESOURCE, STACK, TRAVERSAL, Backend, node
+from tests.contract.rows import EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TRAVERSAL, Backend, node
 
 NEXT = ('V', 5)
 HELD = replace(RESOURCE, replaced_by=None)
@@ -49,7 +50,7 @@ def both(backend: Backend, decide: Any = begin) -> Committed[str]:
     """The transaction."""
     seen = FinishView(9.0, HELD, FIRST, TRAVERSAL, STACK, assumed=True)
     scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
-    committed: Committed[str] = backend.store.transact(scope, finish, Following(OneNode('V', 5, waits=False), decide))
+    committed: Committed[str] = backend.store.transact(scope, finish, Following('V', 5, decide))
     return committed
 
 
@@ -77,7 +78,7 @@ def test_where_nothing_is_decided_about_the_next_one_others_are_told_of_it(backe
 
 def test_where_the_next_one_is_gone_the_first_is_finished(backend):
     fill(backend)
-    missing = Following(OneNode('V', 77, waits=False), begin)
+    missing = Following('V', 77, begin)
     seen = FinishView(9.0, HELD, FIRST, TRAVERSAL, STACK, assumed=True)
     committed = backend.store.transact(HeldResource('R', 'V', 0, HELD.fence, assumed=seen), finish, missing)
     assert committed.following is None and committed.verdict == 'done'
@@ -97,10 +98,6 @@ def test_where_the_first_is_refused_the_next_one_is_not_taken(backend):
 def test_where_the_next_one_cannot_be_written_the_first_is_finished(backend):
     """What is decided about it is as good as nothing; the answer to the first must not get lost for that."""
     fill(backend)
-
-    def refused(view: NodeView) -> Decision[str]:
-        return Decision('begun', (UpdateResource('B', 'nobody', 1, {'owner': 'W'}),))
-
     committed = both(backend, refused)
     assert committed.verdict == 'done' and committed.following is None and NEXT in committed.cast
     assert owners(backend) == {'R': None, 'B': None}
@@ -139,3 +136,100 @@ def test_rows_are_locked_in_an_order_in_which_nobody_waits_in_a_circle(server_en
     ]
     assert places == sorted(places), sent
     assert not any('FOR UPDATE' in each and 'SKIP LOCKED' not in each for each in sent[: places[2]])
+
+
+# --- what becomes ready by it -----------------------------------------------------------------------------------
+
+SECOND = ('V', 2)
+LEADING = replace(NODES[0], required_by=(2, 3, 5))
+DONE = replace(NODES[1], status=NodeStatus.DONE, output=replace(OUTPUT, resource_id='Q'))
+JOINING = node(2, 1, (3,), name='b', resource_id='B', requires=(0, 1))
+"""Waits for the node that is finished, and for one that is done already."""
+
+
+def fill_waiting(backend: Backend, *nodes: Any, held: Any = HELD) -> None:
+    backend.fill(nodes=(LEADING, DONE, JOINING, *NODES[3:], *nodes), resources=(held, BEHIND))
+
+
+def finish_and_arrive(view: FinishView) -> Decision[str]:
+    if view.resource is None or view.resource.fence != HELD.fence:
+        return Decision('fenced')
+    done = FinishNode('V', 0, LEADING.required_by, OUTPUT, 64, None, checked=view.assumed)
+    told = InsertEvents((replace(EVENT, id='E0'),))
+    return Decision('done', (UpdateResource('R', 'W', HELD.fence, {'owner': None}), told, done))
+
+
+def with_ready(backend: Backend, decide: Any = begin) -> Committed[str]:
+    seen = FinishView(9.0, HELD, LEADING, TRAVERSAL, STACK, assumed=True)
+    scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
+    committed: Committed[str] = backend.store.transact(scope, finish_and_arrive, Following('V', None, decide))
+    return committed
+
+
+def test_what_becomes_ready_is_decided_about_as_it_is_then(backend):
+    """It sees that it waits for nothing any more, and what the node that has just been finished hands on."""
+    fill_waiting(backend)
+    views: list[NodeView] = []
+    committed = with_ready(backend, lambda view: (views.append(view), begin(view))[1])
+    assert committed.following is not None and committed.following.verdict == 'begun'
+    assert (committed.verdict, committed.cast) == ('done', ())
+    assert (views[-1].node.number, views[-1].node.status, views[-1].node.waiting) == (2, NodeStatus.READY, 0)
+    assert views[-1].inputs == {'r': OUTPUT, 'q': DONE.output}
+    assert owners(backend) == {'R': None, 'B': 'W'}
+    assert {event.id for event in backend.reader.events('S')} == {'E', 'E0'}
+
+
+def test_others_are_told_of_all_but_the_first_that_becomes_ready(backend):
+    fill_waiting(backend, node(5, 1, (3,), name='c', resource_id='C', requires=(0,)))
+    committed = with_ready(backend)
+    assert committed.following is not None and committed.cast == (NEXT,)
+
+
+def test_what_still_waits_is_not_decided_about(backend):
+    backend.fill(nodes=(LEADING, NODES[1], replace(JOINING, waiting=2), *NODES[3:]), resources=(HELD, BEHIND))
+    committed = with_ready(backend)
+    assert (committed.following, committed.cast, backend.node(2).waiting) == (None, (), 1)
+    assert backend.node(0).status is NodeStatus.DONE
+
+
+def test_what_needs_no_worker_is_not_decided_about(backend):
+    """Node 3 says that everything wanted is up, and becomes ready before any other."""
+    backend.fill(nodes=(LEADING, *NODES[1:]), resources=(HELD, BEHIND))
+    committed = with_ready(backend)
+    assert (committed.following, committed.last) == (None, (('V', 3),))
+
+
+def nothing(view: NodeView) -> None:
+    """It is looked at by itself."""
+
+
+def refused(view: NodeView) -> Decision[str]:
+    """Somebody else has the row."""
+    return Decision('begun', (UpdateResource('B', 'nobody', 1, {'owner': 'W'}),))
+
+
+@pytest.mark.parametrize('decide', [nothing, refused])
+def test_where_what_becomes_ready_cannot_be_taken_others_are_told_of_it(backend, decide):
+    fill_waiting(backend)
+    committed = with_ready(backend, decide)
+    assert (committed.verdict, committed.following, committed.cast) == ('done', None, (SECOND,))
+    assert owners(backend) == {'R': None, 'B': None}
+    assert backend.node(0).status is NodeStatus.DONE
+
+
+def test_where_the_first_is_refused_nothing_becomes_ready(backend):
+    fill_waiting(backend, held=replace(HELD, fence=HELD.fence + 1, owner='other'))
+    committed = with_ready(backend)
+    assert (committed.verdict, committed.following, backend.node(2).waiting) == ('fenced', None, 1)
+    assert backend.reader.events('S') == []
+
+
+def test_what_becomes_ready_and_somebody_else_has_locked_is_not_waited_for(server_engine):
+    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    fill_waiting(backend)
+    with server_engine.connect() as other:
+        other.execute(text("SELECT id FROM resource WHERE id = 'B' FOR UPDATE"))
+        committed = with_ready(backend)
+        other.rollback()
+    assert (committed.verdict, committed.following, committed.cast) == ('done', None, (SECOND,))
+    assert owners(backend) == {'R': None, 'B': None}

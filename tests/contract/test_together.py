@@ -1,4 +1,4 @@
-"""What goes to MariaDB together ends at its first failure, and nothing of it is committed that comes after one."""
+"""What goes to a server together ends at its first failure, and nothing of it is committed that comes after one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ TAKE = Hot(update(DUTY).where(DUTY.c.name == bindparam('duty')).values(holder=bi
 READ = Hot(select(DUTY.c.holder).where(DUTY.c.name == bindparam('duty')).with_for_update())
 
 
-@pytest.fixture
-def engine(engines: Any) -> Any:
-    """MariaDB, with nothing in it."""
-    return emptied(engines('mariadb'))
+@pytest.fixture(params=['mariadb', 'postgresql'])
+def engine(engines: Any, request: Any) -> Any:
+    """A server, with nothing in it."""
+    return emptied(engines(request.param))
+
+
+def is_postgresql(engine: Any) -> bool:
+    return bool(engine.dialect.name == 'postgresql')
 
 
 def project(name: str) -> HotCall:
@@ -78,14 +82,17 @@ def test_what_refuses_nothing_goes_with_the_commit(engine: Any) -> None:
 
 
 def test_what_may_refuse_is_known_before_the_commit(engine: Any) -> None:
+    """MariaDB has to be asked; PostgreSQL commits nothing where a statement fails."""
     taken = TAKE.call({'duty': duty_of(engine), 'new': 'me'})
-    assert sent_by(engine, project('a'), (taken, 'duty'), project('b')) == {'statements': 2, 'commits': 1}
+    ways = 1 if is_postgresql(engine) else 2
+    assert sent_by(engine, project('a'), (taken, 'duty'), project('b')) == {'statements': ways, 'commits': 1}
     assert sent_by(engine, project('c'), (taken, 'duty')) == {'statements': 1, 'commits': 1}
     assert stored(engine) == ['a', 'b', 'c']
 
 
 def test_nothing_is_committed_where_a_row_is_not_found(engine: Any) -> None:
-    with pytest.raises(Conflict, match='no such duty is not as it was read'):
+    what = 'something' if is_postgresql(engine) else 'no such duty'
+    with pytest.raises(Conflict, match=f'{what} is not as it was read'):
         write(engine, project('a'), (TAKE.call({'duty': 'nobody', 'new': 'me'}), 'no such duty'), project('b'))
     assert stored(engine) == []
 
@@ -96,7 +103,7 @@ def test_a_statement_that_fails_ends_what_goes_with_the_commit(engine: Any, plac
     write(engine, project('there'))
     names = ['a', 'b']
     names.insert(place, 'there')
-    with pytest.raises(db_exception.DBDuplicateEntry, match='1062'):
+    with pytest.raises(db_exception.DBDuplicateEntry, match='pk_project' if is_postgresql(engine) else '1062'):
         write(engine, *map(project, names))
     assert stored(engine) == ['there']
     write(engine, project('a'), project('b'))
@@ -110,7 +117,9 @@ def test_a_lock_that_is_not_to_be_had_with_the_commit_is_a_conflict(engine: Any)
     with engine.connect() as holder:
         holder.execute(select(DUTY.c.name).where(DUTY.c.name == name).with_for_update())
         with engine.connect() as other:
-            other.exec_driver_sql('SET SESSION innodb_lock_wait_timeout = 1')
+            limit = "lock_timeout = '1s'" if is_postgresql(engine) else 'innodb_lock_wait_timeout = 1'
+            other.exec_driver_sql(f'SET SESSION {limit}')
+            other.commit()
         with pytest.raises(Conflict):
             write(engine, project('a'), TAKE.call({'duty': name, 'new': 'me'}), project('b'))
         assert stored(engine) == []
@@ -163,14 +172,17 @@ def test_each_of_what_is_read_together_sees_what_was_committed_before_its_turn(e
 def test_what_is_long_goes_in_pieces(engine: Any) -> None:
     """A server refuses messages that are longer than it was told to take."""
     name = duty_of(engine)
-    nobody = TAKE.call({'duty': 'nobody', 'new': 'x' * (LONGEST + 1)})
+    nobody = TAKE.call({'duty': 'x' * (LONGEST + 1), 'new': 'x'})
     assert sent_by(engine, nobody, nobody, TAKE.call({'duty': name, 'new': 'x'})) == {'statements': 3, 'commits': 1}
 
 
 @pytest.mark.parametrize('requires', [False, True], ids=['independent', 'chain'])
 @pytest.mark.parametrize('operation', ['create', 'update', 'delete'])
-def test_a_resource_costs_five_ways_to_the_server(engine: Any, operation: str, requires: bool) -> None:
-    """Lock and read; claim; its event and the commit; what has become of it; the arrival and the commit."""
+def test_a_resource_costs_few_ways_to_the_server(engine: Any, operation: str, requires: bool) -> None:
+    """MariaDB: lock and read; claim; its event and the commit; what has become of it; the arrival and the commit.
+
+    PostgreSQL: lock; read; claim, with its event and the commit; what has become of it, with all else and the commit.
+    """
     figures = []
     for size in (10, 20):
         harness = Harness(emptied(engine))
@@ -198,4 +210,57 @@ def test_a_resource_costs_five_ways_to_the_server(engine: Any, operation: str, r
         figures.append(sent)
     more = {kind: (figures[1][kind] - figures[0][kind]) / 10 for kind in ('statements', 'commits')}
     inputs = requires and operation != 'delete'
-    assert more == {'statements': 6 if inputs else 5, 'commits': 2}
+    assert more == {'statements': (4 if is_postgresql(engine) else 5) + inputs, 'commits': 2}
+
+
+def test_a_transaction_begins_with_its_first_statement(engines: Any) -> None:
+    """What psycopg2 would send by itself, and wait for, goes along: one way to the server less."""
+    engine = emptied(engines('postgresql'))
+    with engine.connect() as connection:
+        name = connection.execute(select(DUTY.c.name).limit(1)).scalar_one()
+        driven = connection.connection.dbapi_connection
+        assert driven.autocommit and driven.is_begun
+        begun_at = connection.exec_driver_sql('SELECT now()').scalar_one()
+        connection.execute(update(DUTY).where(DUTY.c.name == name).values(holder='me'))
+        assert connection.exec_driver_sql('SELECT now()').scalar_one() == begun_at, 'all of it is one transaction'
+        connection.rollback()
+        assert connection.exec_driver_sql('SELECT now()').scalar_one() > begun_at
+        assert connection.execute(select(DUTY.c.holder).where(DUTY.c.name == name)).scalar_one() is None
+    with engine.connect().execution_options(isolation_level='REPEATABLE READ') as connection:
+        level = connection.exec_driver_sql('SHOW transaction_isolation').scalar_one()
+        assert (level, driven.closed) == ('repeatable read', 0)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql('SHOW transaction_isolation').scalar_one() == 'read committed'
+        driven = connection.connection.dbapi_connection
+        driven.set_isolation_level(0)
+        connection.exec_driver_sql('VACUUM project')  # which no transaction may hold
+        driven.set_isolation_level(1)
+        connection.execute(insert(PROJECT), [{'id': each} for each in 'abc'])
+        connection.rollback()
+    assert stored(engine) == []
+
+
+def test_what_could_not_be_sent_has_begun_no_transaction(engines: Any) -> None:
+    """psycopg2 refuses a value: what comes next would be committed one by one, if it were taken for begun."""
+    engine = emptied(engines('postgresql'))
+    with engine.connect() as connection:
+        connection.connection.dbapi_connection.rollback()
+        with pytest.raises(Exception, match='NUL'):
+            connection.execute(insert(PROJECT), {'id': 'a\0b'})
+        connection.execute(insert(PROJECT), {'id': 'c'})
+        connection.rollback()
+    assert stored(engine) == []
+
+
+def test_a_commit_on_a_connection_that_is_lost_is_an_error(engines: Any) -> None:
+    engine = emptied(engines('postgresql'))
+
+    def act(connection: Any) -> None:
+        connection.execute(insert(PROJECT), {'id': 'a'})
+        number = connection.exec_driver_sql('SELECT pg_backend_pid()').scalar_one()
+        with engine.connect() as other:
+            other.exec_driver_sql(f'SELECT pg_terminate_backend({number})')
+
+    with pytest.raises(DatabaseUnavailable):
+        Store(engine, patience_s=0.0).write(act, act)
+    assert stored(engine) == []

@@ -226,6 +226,15 @@ def test_reading_an_output_is_no_change_of_state():
     assert (changes['output'], 'status' in changes, events(decision)) == (NEW, False, [])
 
 
+def test_what_was_only_read_for_a_goal_that_is_given_up_keeps_what_the_row_was_made_from():
+    """Whoever planned a deletion meanwhile has put it in order by that: it would go before what requires it by now."""
+    claimed = claim(Step.READ, Action.CREATE, held(), pending=replace(PENDING, requires=('NEW',)))
+    changes = only(finish(finish_view(claimed), claimed, Succeeded(NEW), worker()), UpdateResource).changes
+    assert changes['requires'] == ('NEW',)
+    late = only(finish(superseded(finish_view(claimed)), claimed, Succeeded(NEW), worker()), UpdateResource).changes
+    assert not {'requires', 'definition', 'properties', 'template_id'} & late.keys()
+
+
 def test_what_becomes_known_on_the_way_is_stored_at_once():
     """F027."""
     decision = record(CURRENT, CLAIM, RESULTS['parked'])

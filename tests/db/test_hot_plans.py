@@ -10,7 +10,7 @@ import psycopg2.extensions
 import pytest
 from sqlalchemy import event
 
-from convergence.db.statements.together import connection_class, opened
+from convergence.db.statements.drivers import connection_class, opened
 from tests.bench.copies import copy_stack
 from tests.bench.shapes import layers
 from tests.harness import Context, Harness, database
@@ -35,23 +35,30 @@ def listen(engine: Any, note: Callable[[str], None], explained: dict[str, str]) 
     :param explained: gets the plans of statements that are planned once for a connection: only there they are known.
     """
 
-    class Cursor(psycopg2.extensions.cursor):
-        def execute(self, *arguments: Any) -> None:
-            super().execute(*arguments)
-            sent = bytes(self.query or b'').decode()
-            note(sent)
-            called, _, _ = sent.partition(' (')
-            if called.startswith('EXECUTE') and called not in explained:
-                with psycopg2.extensions.cursor(self.connection) as asking:
-                    asking.execute('EXPLAIN ' + sent)
-                    explained[called] = '\n'.join(line for (line,) in asking)
+    def explain(connection: Any, sent: str) -> None:
+        called, _, _ = sent.partition(' (')
+        if called.startswith('EXECUTE') and called not in explained:
+            with psycopg2.extensions.cursor(connection) as asking:
+                asking.execute('EXPLAIN ' + sent)
+                explained[called] = '\n'.join(line for (line,) in asking)
 
     def connect(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+        base = connection_class(dialect)
         if engine.dialect.name == 'postgresql':
-            options['cursor_factory'] = Cursor
-            return None
 
-        class Connection(connection_class(dialect)):  # type: ignore[misc]
+            class Cursor(base.cursor_class):  # type: ignore[misc]
+                def execute(self, *arguments: Any) -> None:
+                    super().execute(*arguments)
+                    for statement in bytes(self.query or b'').decode().split('; '):
+                        note(statement)
+                        explain(self.connection, statement)
+
+            class Explained(base):  # type: ignore[misc]
+                cursor_class = Cursor
+
+            return opened(dialect, record, arguments, options, Explained)
+
+        class Connection(base):  # type: ignore[misc]
             def query(self, sql: Any, *more: Any) -> Any:
                 for statement in (sql if isinstance(sql, str) else bytes(sql).decode()).split('; '):
                     note(statement)
@@ -59,8 +66,7 @@ def listen(engine: Any, note: Callable[[str], None], explained: dict[str, str]) 
 
         return opened(dialect, record, arguments, options, Connection)
 
-    if engine.dialect.name != 'postgresql':
-        event.remove(engine, 'do_connect', opened)
+    event.remove(engine, 'do_connect', opened)
     event.listen(engine, 'do_connect', connect)
     engine.dispose()
 

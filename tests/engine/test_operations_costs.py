@@ -99,19 +99,20 @@ def test_a_resource_costs_the_same_in_a_large_stack(engine, operation, shape, si
         further.append([(above - below) / (more - fewer) for below, above in zip(less, larger, strict=True)])
     (commits, statements), among_many = further
     assert commits <= 3.0
-    assert statements <= (6.1 if engine.dialect.name == 'postgresql' else 9.1)
+    assert statements <= (5.1 if engine.dialect.name == 'postgresql' else 9.1)
     assert among_many[0] <= commits
     assert among_many[1] <= statements
 
 
 def test_a_link_of_a_chain_that_a_worker_goes_on_with_costs_no_message(engine):
-    """And neither more statements nor more commits than one of which it is told."""
+    """It is claimed by the transaction that makes it ready: a commit less than one of which a worker is told."""
     costs = []
     for in_a_row in (1, 100):
         harness = Harness(engine, in_a_row=in_a_row)
         costs.append((*cost_of(harness, chain(20), 'create'), harness.messages.sent))
         emptied(engine)
-    assert costs[0][:2] == costs[1][:2]
+    (commits, statements, _), (fewer, as_many, _) = costs
+    assert (commits - fewer, as_many) == (19, statements)
     assert [sent for _, _, sent in costs] == [20, 1]
 
 

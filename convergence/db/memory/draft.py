@@ -24,6 +24,7 @@ class Draft:
 
     :param tables: the rows as this transaction sees them.
     :param committed: the rows as they are.
+    :ivar written_nodes: nodes as this transaction writes them, by traversal and number.
     """
 
     def __init__(self, tables: Tables, committed: Tables, now: float) -> None:
@@ -32,7 +33,7 @@ class Draft:
         self.now = now
         self.ready: Ready = []
         self._rows: dict[tuple[str, Any], Any] = {}
-        self._nodes: dict[tuple[str, int], Node] = {}
+        self.written_nodes: dict[tuple[str, int], Node] = {}
         self._cast: set[tuple[str, int]] = set()
         self.events: list[Event] = []
         self.signals: list[ReceivedSignal] = []
@@ -57,11 +58,12 @@ class Draft:
 
     def node(self, traversal_id: str, number: int) -> Node | None:
         """A node as this transaction sees it."""
-        return self._nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
+        return self.written_nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
 
     def nodes(self, traversal_id: str) -> list[Node]:
         """All nodes of a traversal as this transaction sees them, by number."""
-        numbers = {*self.tables.node.get(traversal_id, {}), *(key[1] for key in self._nodes if key[0] == traversal_id)}
+        written = (number for of, number in self.written_nodes if of == traversal_id)
+        numbers = {*self.tables.node.get(traversal_id, {}), *written}
         return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
 
     def put_node(self, node: Node) -> None:
@@ -69,7 +71,7 @@ class Draft:
         before = self.node(node.traversal_id, node.number)
         if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
             self._cast.add((node.traversal_id, node.number))
-        self._nodes[node.traversal_id, node.number] = node
+        self.written_nodes[node.traversal_id, node.number] = node
 
     def tell(self, traversal_id: str, number: int) -> None:
         """Somebody is told now that a node is ready."""
@@ -87,7 +89,7 @@ class Draft:
         for table, key in self._rows:
             if getattr(self.tables, table).get(key) is not getattr(self.committed, table).get(key):
                 raise Conflict(f'{table} {key} was written on another server')
-        for traversal_id, number in self._nodes:
+        for traversal_id, number in self.written_nodes:
             seen, found = (tables.node.get(traversal_id, {}).get(number) for tables in (self.tables, self.committed))
             if seen is not found:
                 raise Conflict(f'node {number} of {traversal_id} was written on another server')
@@ -101,7 +103,7 @@ class Draft:
                 rows.pop(key, None)
             else:
                 rows[key] = row
-        for (traversal_id, number), node in self._nodes.items():
+        for (traversal_id, number), node in self.written_nodes.items():
             committed.node.setdefault(traversal_id, {})[number] = node
         for key in self._cast:
             committed.notified_at[key] = self.now

@@ -23,19 +23,21 @@ def apply(
     *,
     seen: Tables | None = None,
     written: Iterable[tuple[str, str]] = (),
+    becomes_ready: tuple[str, int] | None = None,
 ) -> Ready:
     """Carry out effects in their order, all or none.
 
     :param committed: the rows as they are.
     :param seen: the rows as this transaction sees them, where its server may lag.
     :param written: tables and keys of rows that are written in any case.
+    :param becomes_ready: a node of which something was decided because it becomes ready by this.
     :returns: the nodes that became ready and are to be attended to.
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
-    draft = Draft(seen or committed, committed, now)
-    for effect in decided:
-        APPLIERS[type(effect)](draft, effect)
+    draft = drafted(Draft(seen or committed, committed, now), decided)
+    if becomes_ready is not None:
+        _expect(becomes_ready in {node[:2] for node in draft.ready}, 'node {1} of {0}'.format(*becomes_ready))
     for table, key in written:
         row = draft.get(table, key)
         if row is not None:
@@ -44,6 +46,16 @@ def apply(
         draft.require_unwritten()
     draft.become_true()
     return draft.ready
+
+
+def drafted(draft: Draft, decided: Iterable[effects.Effect]) -> Draft:
+    """A draft with effects written in it, in their order.
+
+    :raises Conflict: see `apply`.
+    """
+    for effect in decided:
+        APPLIERS[type(effect)](draft, effect)
+    return draft
 
 
 def _expect(condition: bool, what: str) -> None:

@@ -124,6 +124,7 @@ class Look:
         server has the lock to give, that it has, or else at once that it has not.
     :ivar tables: what a statement shows that begins now.
     :ivar held: the locked rows, as they were seen.
+    :ivar written: nodes as this transaction has written them.
     """
 
     def __init__(
@@ -138,6 +139,7 @@ class Look:
         self.committed = committed
         self.tables = committed if older is None else older
         self.held: dict[RowKey, Any] = {}
+        self.written: Mapping[tuple[str, int], Node] = {}
         self._wait = wait
         self._catches_up = catches_up
         self.now = clock
@@ -181,7 +183,10 @@ class Look:
 
     def nodes(self, traversal_id: str) -> Mapping[int, Node]:
         """The nodes of a traversal, by number."""
-        return self.tables.nodes_of(traversal_id)
+        nodes = self.tables.nodes_of(traversal_id)
+        if not self.written:
+            return nodes
+        return {**nodes, **{number: node for (of, number), node in self.written.items() if of == traversal_id}}
 
     def node(self, traversal_id: str, number: int) -> SeenNode:
         """A node with its traversal and stack, and the time.

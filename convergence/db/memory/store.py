@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect
 from convergence.db.looking import assumption, require_checked
-from convergence.db.memory.effects import apply
+from convergence.db.memory.draft import Draft
+from convergence.db.memory.effects import apply, drafted
 from convergence.db.memory.load import load, lock_doubted, lock_written
 from convergence.db.memory.look import UP_TO_DATE, History, Lag, Look, RowKey, Tables
 from convergence.db.scopes import Scope, WholeStack
@@ -141,29 +142,33 @@ class MemoryStore:
                 lock_written(look, decision.effects)
             if not decision.effects:
                 return Committed.of(decision, ())
-            begun = _begun(look, following) if following is not None else None
+            begun = _begun(look, following, decision.effects) if following is not None else None
             lock_doubted(look, decision.effects)
             self.pause('commit')
             if connected != self._promotions:
                 raise DatabaseUnavailable('another server has taken over')
-            ready = self._commit(look, scope, (*decision.effects, *(begun.effects if begun is not None else ())))
+            node, more = begun or (None, Decision(None))
+            of_arrival = node if following is not None and following.number is None else None
+            ready = self._commit(look, scope, (*decision.effects, *more.effects), of_arrival)
             self.committed(decision)
             if begun is not None:
-                self.committed(begun)
+                self.committed(more)
         self.pause('committed')
         committed = Committed.of(decision, ready)
-        if following is None or begun is None:
-            return committed
-        return committed.followed_by(following, Committed.of(begun, ()))
+        return committed if node is None else committed.followed_by(node, Committed.of(more, ()))
 
-    def _commit(self, look: Look, scope: Scope[Any], decided: Iterable[Effect]) -> Ready:
+    def _commit(
+        self, look: Look, scope: Scope[Any], decided: Iterable[Effect], becomes_ready: tuple[str, int] | None
+    ) -> Ready:
         if self._history is None:
-            return apply(self.tables, decided, self.clock())
+            return apply(self.tables, decided, self.clock(), becomes_ready=becomes_ready)
         if not look.lags:
             look.require_held()
         # As `convergence.db.statements.load` says of a cluster: whoever plans writes each row that it locks.
         planned = look.held if isinstance(scope, WholeStack) else ()
-        ready = apply(self.tables, decided, self.clock(), seen=look.tables, written=planned)
+        ready = apply(
+            self.tables, decided, self.clock(), seen=look.tables, written=planned, becomes_ready=becomes_ready
+        )
         self._history.keep(self.tables)
         return ready
 
@@ -197,9 +202,19 @@ class MemoryStore:
                 self.released()
 
 
-def _begun(look: Look, following: Following) -> Decision[Any] | None:
-    """What is decided about the node that follows; None where nothing is."""
+def _begun(look: Look, following: Following, decided: Iterable[Effect]) -> tuple[tuple[str, int], Decision[Any]] | None:
+    """The node that follows, and what is decided about it; None where nothing is.
+
+    :param decided: what the transaction writes before.
+    """
+    number = following.number
+    if number is None:
+        draft = drafted(Draft(look.tables, look.committed, look.now()), decided)
+        number, look.written = following.first_of(draft.ready), draft.written_nodes
+    if number is None:
+        return None
     try:
-        return following.decide(load(look, following.scope))
+        decision = following.decide(load(look, following.scope(number)))
     except (Missing, Conflict):
         return None
+    return ((following.traversal_id, number), decision) if decision is not None else None

@@ -420,22 +420,40 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
 }
 
 
-def nothing() -> tuple[effects.Effect, ...]:
-    """The default of what is decided before a node arrives at others."""
-    return ()
+class Sequel:
+    """What else is to be carried out by a transaction in which a node is done; here nothing.
+
+    :ivar looks_before_arrival: whether `before_arrival` has something to say; so too `looks_after_arrival`.
+    """
+
+    looks_before_arrival = False
+    looks_after_arrival = False
+
+    def before_arrival(self, connection: Connection) -> Sequence[effects.Effect]:
+        """When rows of resources are written, and no row is locked yet that others arrive at."""
+        return ()
+
+    def after_arrival(self, connection: Connection, ready: Ready) -> Sequence[effects.Effect]:
+        """When all else is written.
+
+        :param ready: the nodes that became ready by it.
+        """
+        return ()
+
+
+NO_SEQUEL = Sequel()
 
 
 def apply(
     connection: Connection,
     decided: Iterable[effects.Effect],
-    before_arrival: Callable[[], Sequence[effects.Effect]] = nothing,
+    sequel: Sequel = NO_SEQUEL,
     *,
     is_all: bool = False,
 ) -> Ready:
     """Carry out effects in their order, inside the caller's transaction.
 
-    :param before_arrival: called when rows of resources are written, and no row is locked yet that others arrive at:
-        what else is to be carried out then.
+    :param sequel: asked what else is to be carried out.
     :param is_all: nothing but the commit comes after them; then the last of them may go with that.
     :returns: the nodes that became ready and are to be cast. With `is_all` they are complete after the commit.
     :raises Conflict: something is not as it was when the decision was made.
@@ -443,7 +461,7 @@ def apply(
     """
     ready: Ready = []
     writes = Writes(connection)
-    for effect, told in _with_more(connection, decided, before_arrival, writes):
+    for effect, told in _with_more(connection, decided, sequel, writes, ready):
         if not _added(writes, effect, told, ready):
             writes.send()
             _APPLIERS[type(effect)](connection, effect, ready)
@@ -457,14 +475,18 @@ def apply(
 def _with_more(
     connection: Connection,
     decided: Iterable[effects.Effect],
-    before_arrival: Callable[[], Sequence[effects.Effect]],
+    sequel: Sequel,
     writes: Writes,
+    ready: Ready,
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
     for effect, told in _with_events(connection, decided):
-        if isinstance(effect, effects.FinishNode) and before_arrival is not nothing:
+        if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
             writes.send()
-            yield from _with_events(connection, before_arrival())
+            yield from _with_events(connection, sequel.before_arrival(connection))
         yield effect, told
+    if sequel.looks_after_arrival:
+        writes.send()
+        yield from _with_events(connection, sequel.after_arrival(connection, ready))
 
 
 def _added(writes: Writes, effect: effects.Effect, told: Event | None, ready: Ready) -> bool:

@@ -9,11 +9,28 @@ to be looked at afterwards.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, case, func, literal, or_, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -23,10 +40,10 @@ from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values
-from convergence.db.statements.hot import Hot, HotList, among, each_of
+from convergence.db.statements.hot import Hot, HotList, among, each_of, refused_where_none
 from convergence.db.statements.load import CHUNK, chunks
 from convergence.db.statements.locking import by_key
-from convergence.db.statements.together import HotAnswer, Writes, expect_one
+from convergence.db.statements.together import ANSWER, HotAnswer, Writes
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -109,7 +126,7 @@ ARRIVE_IN_ORDER = HotList('numbers', arriving_in_order)
 def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
     """For PostgreSQL: the node, its event and the arrival at so many others.
 
-    It answers how many nodes are done, which is one or none, beside what the arrival answers; or beside nothing.
+    It fails where the node is not done, and leaves in `ANSWER`, as JSON, what the arrival answers.
     """
 
     def build(length: int) -> Select[Any]:
@@ -117,15 +134,16 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
         is_done = select(done.c.number).exists()
         arrived = (arriving_in_order if length > 1 else arriving)(length, is_done).cte('arrived')
         count = select(func.count()).select_from(done).scalar_subquery()
-        always = select(literal(1).label('one')).subquery()
-        answer = (arrived.c.number, arrived.c.phase, arrived.c.waiting)
-        return select(count, *answer).select_from(always.outerjoin(arrived, true())).add_cte(TELL.cte('told'))
+        each = func.json_build_array(arrived.c.number, arrived.c.phase, arrived.c.waiting)
+        answer = cast(func.coalesce(func.json_agg(each), literal_column("'[]'")), Text)
+        left = func.set_config(ANSWER, answer, literal_column('false'))
+        return select(left, refused_where_none(count)).select_from(arrived).add_cte(TELL.cte('told'))
 
     return build
 
 
-FINISH_AT_ONCE = HotList('numbers', _at_once())
-FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED))
+FINISH_AT_ONCE = HotList('numbers', _at_once(), leaves_answer=True)
+FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
 
 # MariaDB and MySQL answer no rows to an UPDATE, but one number: where one node waits, for how many it waits then, and
 # in which phase it is; 0: none waits.
@@ -169,10 +187,10 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
     numbers = followers(effect)
     if told is not None and 0 < len(numbers) <= CHUNK:
         at_once = FINISH_AT_ONCE_AS_ASSUMED if effect.checked else FINISH_AT_ONCE
-        rows = at_once.all(writes.connection, {**values, **asked(effect, numbers), **event_values(told)})
-        expect_one(rows[0][0], what)
-        arrived = [answer for _, *answer in rows if answer[0] is not None]
-        ready += chained(writes.connection, effect, became_ready(arrived, effect.next_in_backlog))
+        given = {**values, **asked(effect, numbers), **event_values(told)}
+        writes.add(at_once.call(given), partial(_note_all, writes.connection, effect, ready))
+        if len(numbers) > effect.window:
+            writes.send()  # some may have to be chained to others before the commit
         return
     if told is not None:
         writes.add(INSERT_EVENT.call(event_values(told)))
@@ -182,6 +200,12 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
         ready += arrive(writes.connection, effect)
     else:
         _arrive_unanswered(writes, effect, ready)
+
+
+def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: HotAnswer) -> None:
+    """See `_at_once`."""
+    arrived = [(number, Phase(phase), left) for number, phase, left in json.loads(answer.rows[0][0])]
+    ready += chained(connection, effect, became_ready(arrived, effect.next_in_backlog))
 
 
 def arrive(connection: Connection, effect: FinishNode) -> Ready:

@@ -26,7 +26,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool
 
 from convergence import concurrency, errors
-from convergence.db.statements import failures, together
+from convergence.db.statements import drivers, failures
 
 LOG = logging.getLogger(__name__)
 
@@ -220,8 +220,7 @@ def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: f
         event.listen(engine, 'connect', _prepare_sqlite)
         event.listen(engine, 'begin', _begin_sqlite)
     else:
-        if backend == 'mysql':
-            event.listen(engine, 'do_connect', together.opened)
+        event.listen(engine, 'do_connect', drivers.opened)
         prepare = _prepare_mysql if backend == 'mysql' else _prepare_postgresql
         event.listen(engine, 'connect', partial(prepare, timeouts))
         event.listen(engine, 'checkin', _note_use)

@@ -14,7 +14,8 @@ from sqlalchemy import event
 from typing_extensions import override
 
 from convergence.db.statements.connection import Database
-from convergence.db.statements.together import WITH_COMMIT, connection_class, opened
+from convergence.db.statements.drivers import WITH_COMMIT, connection_class, opened
+from convergence.db.statements.together import BEHIND_COMMIT
 
 Note = Callable[[str], None]
 """Called with what was sent: ``statements``, ``commits`` or ``rollbacks``."""
@@ -98,12 +99,15 @@ def _sqlite(note: Note, dialect: Any, record: Any, arguments: Any, options: Any)
     options['factory'] = Connection
 
 
-def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> None:
-    from psycopg2 import extensions  # noqa: PLC0415 - only there where PostgreSQL is used
+def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> object:
+    base = connection_class(dialect)
 
-    class Cursor(extensions.cursor):  # type: ignore[misc]
+    class Cursor(base.cursor_class):  # type: ignore[misc, name-defined]
         def execute(self, text: Any, *parameters: Any) -> None:
-            _noted(note, text if isinstance(text, str) else text.decode())
+            text_sent = text if isinstance(text, str) else text.decode()
+            _noted(note, text_sent)
+            if text_sent.endswith((WITH_COMMIT, BEHIND_COMMIT)):
+                note('commits')
             super().execute(text, *parameters)
 
         def executemany(self, text: str, parameters: Any) -> None:
@@ -112,18 +116,20 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
                 _noted(note, text)
             super().executemany(text, rows)
 
-    class Connection(extensions.connection):  # type: ignore[misc]
+    class Connection(base):  # type: ignore[misc, valid-type]
+        cursor_class = Cursor
+
         def commit(self) -> None:
-            if self.status == extensions.STATUS_IN_TRANSACTION:
+            if self.is_begun and self.with_commit is None:
                 note('commits')
             super().commit()
 
         def rollback(self) -> None:
-            if self.status == extensions.STATUS_IN_TRANSACTION:
+            if self.is_begun:
                 note('rollbacks')
             super().rollback()
 
-    options |= {'connection_factory': Connection, 'cursor_factory': Cursor}
+    return opened(dialect, record, arguments, options, Connection)
 
 
 def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> object:

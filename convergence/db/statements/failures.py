@@ -45,6 +45,9 @@ LOST = frozenset(
 """The server ends the session, or takes none now: SQLSTATEs of PostgreSQL (besides class 08), numbers of MariaDB."""
 LOCKED = frozenset({'55P03', '40P01', '40001', 1020, 1205, 1213})
 """A lock was waited for too long, or in a circle."""
+REFUSED = '22012'
+"""PostgreSQL was to divide by the number of rows that a statement has found, and it has found none: see
+`convergence.db.statements.hot.refused_where_none`."""
 FULL = frozenset({'53100', '53200', '25006', 1021, 1114, 1290, 1792, 1836})
 """The server has no room left, or may only be read: it is a replica, or somebody has said so."""
 FULL_TEXTS = ('database or disk is full', 'disk I/O error', 'attempt to write a readonly database')
@@ -56,7 +59,8 @@ def translated_errors() -> Iterator[None]:
     """Around everything that is done with a connection, and around its making.
 
     :raises DatabaseUnavailable: in place of what drivers say when a connection is lost or not to be had.
-    :raises Conflict: in place of a deadlock, or of a lock that was waited for too long.
+    :raises Conflict: in place of a deadlock, of a lock that was waited for too long, and of a row that is not as it was
+        read.
     """
     try:
         yield
@@ -72,6 +76,8 @@ def translated_errors() -> Iterator[None]:
             raise DatabaseUnavailable(f'The database stores nothing now: {first_line(error)}{_cure(error)}') from error
         if is_locked(error):
             raise Conflict(f'another transaction was in the way: {first_line(error)}') from error
+        if _code(error) == REFUSED:
+            raise Conflict('something is not as it was read') from error
         raise
 
 

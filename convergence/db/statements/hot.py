@@ -33,6 +33,7 @@ from sqlalchemy import (
     exc,
     func,
     insert,
+    literal,
     select,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, array
@@ -100,14 +101,17 @@ class HotForm:
 
     def send(self, connection: Connection, cursor: Any, parameters: Any) -> None:
         """Carry it out."""
+        cursor.execute(self.called(connection, cursor), parameters)
+
+    def called(self, connection: Connection, cursor: Any) -> str:
+        """How it is called, once its server has planned it for this connection."""
         if self.prepared is None:
-            cursor.execute(self.text, parameters)
-            return
+            return self.text
         known: set[str] = connection.info.setdefault(_PREPARED, set())
         if self.prepared.name not in known:
             cursor.execute(self.prepared.text)
             known.add(self.prepared.name)
-        cursor.execute(self.prepared.call, parameters)
+        return self.prepared.call
 
     def understood(self, rows: Iterable[Sequence[Any]], description: Sequence[Any]) -> list[list[Any]]:
         """The rows of its answer, of those that the driver gives."""
@@ -135,11 +139,14 @@ class Hot:
 
     :param statement: an INSERT must be of one row, and answer nothing.
     :param names: of an INSERT, its columns; others have their defaults, which are values.
+    :param leaves_answer: whether it leaves what it has come to in a setting; see `convergence.db.statements.together`.
     """
 
     statement: Statement
     names: tuple[str, ...] = ()
+    leaves_answer: bool = False
     _forms: weakref.WeakKeyDictionary[Dialect, HotForm] = field(default_factory=weakref.WeakKeyDictionary)
+    _refusing: Hot | None = None
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Carry it out; how many rows it found.
@@ -174,6 +181,14 @@ class Hot:
         """It, with its values, for those who send it later."""
         return HotCall(self, values)
 
+    def refusing(self) -> Hot:
+        """The same for PostgreSQL, of an UPDATE or DELETE; it fails where it does not find one row or more."""
+        if self._refusing is None:
+            changing: Any = self.statement
+            found = changing.returning(literal(1).label('found')).cte('found')
+            self._refusing = Hot(select(refused_where_none(func.count())).select_from(found))
+        return self._refusing
+
     def _executed(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         form = self.form(connection.dialect)
 
@@ -200,6 +215,10 @@ class HotCall:
     hot: Hot
     values: Mapping[str, Any]
 
+    def refusing(self) -> HotCall:
+        """See `Hot.refusing`."""
+        return HotCall(self.hot.refusing(), self.values)
+
 
 @dataclass(eq=False, slots=True)
 class HotList:
@@ -207,10 +226,12 @@ class HotList:
 
     :param name: the parameter with the list, which is not empty.
     :param build: makes the statement, with `among` where the list stands, for a number of members.
+    :param leaves_answer: see `Hot`.
     """
 
     name: str
     build: Callable[[int], Statement]
+    leaves_answer: bool = False
     _of_length: dict[int, Hot] = field(default_factory=dict)
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[list[Any]]:
@@ -233,7 +254,7 @@ class HotList:
         length = 1 << (len(members) - 1).bit_length()
         hot = self._of_length.get(length)
         if hot is None:
-            hot = self._of_length[length] = Hot(self.build(length))
+            hot = self._of_length[length] = Hot(self.build(length), leaves_answer=self.leaves_answer)
         # The last one stands for the places that are left: in a set it counts once.
         padded = (*members, *[members[-1]] * (length - len(members)))
         return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
@@ -271,6 +292,11 @@ class HotRows:
             rows = [{name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)]
             hot = self._of_count[count] = Hot(insert(self.table).values(rows))
         return hot
+
+
+def refused_where_none(count: ColumnElement[int]) -> ColumnElement[int]:
+    """What fails at PostgreSQL, see `convergence.db.statements.failures.REFUSED`, where a count is nought."""
+    return literal(1).op('/')(count)
 
 
 def among(column: ColumnElement[Any], name: str, length: int) -> ColumnElement[bool]:

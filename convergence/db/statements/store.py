@@ -12,17 +12,17 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection, Engine
+from typing_extensions import override
 
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
 from convergence.db.statements import failures
-from convergence.db.statements.apply import apply, nothing
+from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.load import load
 from convergence.db.statements.outbox import Audience, may_be_told, write_down
 from convergence.db.transaction import Committed, Following, Missing, Ready
@@ -165,8 +165,8 @@ class Store:
         :param is_all: the commit comes next.
         :returns: see `convergence.db.statements.apply.apply`.
         """
-        more = partial(follow.effects, connection) if follow is not None else nothing
-        ready = apply(connection, effects, more, is_all=is_all and not may_be_told(effects, self._audience))
+        all_of_it = is_all and not may_be_told(effects, self._audience)
+        ready = apply(connection, effects, follow or NO_SEQUEL, is_all=all_of_it)
         write_down(connection, effects, self._audience)
         return ready
 
@@ -200,27 +200,42 @@ class Store:
             yield connection
 
 
-class _Follow:
+class _Follow(Sequel):
     """Decides about the node that follows, inside the transaction that finishes another one."""
 
     def __init__(self, following: Following, audience: Audience) -> None:
         self._following = following
         self._audience = audience
-        self._begun: Decision[Any] | None = None
+        self._begun: tuple[int, Decision[Any]] | None = None
+        self.looks_before_arrival = following.number is not None
+        self.looks_after_arrival = following.number is None
 
-    def effects(self, connection: Connection) -> Sequence[Effect]:
-        """Look at it, and decide."""
+    @override
+    def before_arrival(self, connection: Connection) -> Sequence[Effect]:
+        """As the base class."""
+        return self._effects(connection, self._following.number)
+
+    @override
+    def after_arrival(self, connection: Connection, ready: Ready) -> Sequence[Effect]:
+        """As the base class."""
+        return self._effects(connection, self._following.first_of(ready))
+
+    def _effects(self, connection: Connection, number: int | None) -> Sequence[Effect]:
+        if number is None:
+            return ()
         try:
-            view = load(connection, self._following.scope)
+            view = load(connection, self._following.scope(number))
         except (Missing, Conflict):  # nothing of it is written yet, so nothing has to be undone
             return ()
         decision = self._following.decide(view)
         if decision is None or may_be_told(decision.effects, self._audience):  # that is written down after all others
             return ()
-        self._begun = decision
+        self._begun = (number, decision)
         return decision.effects
 
     def on(self, committed: Committed[V]) -> Committed[V]:
         """What the transaction came to, with what came of the node that follows."""
-        begun = Committed.of(self._begun, ()) if self._begun is not None else None
-        return committed.followed_by(self._following, begun)
+        if self._begun is None:
+            return committed
+        number, decision = self._begun
+        return committed.followed_by((self._following.traversal_id, number), Committed.of(decision, ()))

@@ -1,92 +1,36 @@
-"""Several statements on one way to the server and back, where its driver can: that of MariaDB and MySQL.
+"""Several statements on one way to the server and back, where its driver can.
 
-A way there and back costs a thread more than most statements cost the server: it gives up the interpreter and has to
-wait for it again, and holds its locks meanwhile. So what a transaction writes goes together, and what nothing more is
-decided by, such as the arrival at a node for which all others wait, goes with the commit. The server ends such a
-message at the first statement that fails; so nothing is carried out, and nothing committed, of what comes after it.
+What a transaction writes goes together, and what nothing more is decided by goes with the commit: see
+`convergence.db.statements.drivers`. A server ends such a message at the first statement that fails; so nothing is
+carried out, and nothing committed, of what comes after it.
 
-Statements in one text are what an injection of SQL needs to do more than to change a condition. There is no way in:
-all texts are built from the tables, when the program starts, and hold nothing but places for values, which the driver
-writes in its own notation. The server is told that texts may hold several by those connections alone.
+MariaDB and MySQL answer each statement of a message. Of what psycopg2 sends to PostgreSQL the last one alone is
+answered, but one that has to find a row fails there where it does not: so all of it may go with the commit, and what
+it has come to is left in a setting of the session, which is read behind the commit.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
 
 from sqlalchemy.engine import Connection
 
+from convergence.db.statements.drivers import SEVERAL, WITH_COMMIT
 from convergence.db.statements.hot import HotCall, as_raised, executed
 from convergence.errors import Conflict
-
-MULTI_STATEMENTS = 1 << 16
-"""Flag of a connection of MariaDB and MySQL: a text may hold several statements."""
-
-SEVERAL = 'several'
-"""Key in the `info` of a connection on which several statements may go together."""
 
 LONGEST = 1 << 18
 """Characters of values after which a message is sent. A server refuses one of more than 16 MiB, whatever is in it."""
 
 
-WITH_COMMIT = '; COMMIT'
-"""How a text ends that takes the commit along."""
+ANSWER = 'convergence.answer'
+"""Setting of a session of PostgreSQL with what goes with the commit has come to."""
 
-DriverConnection: TypeAlias = Any
-"""A connection of a driver, or its class."""
-
-
-def opened(dialect: Any, record: Any, arguments: Any, options: Any, kind: DriverConnection = None) -> DriverConnection:
-    """A connection of the driver of `dialect`, of which texts may hold several statements.
-
-    Listens to ``do_connect``.
-
-    :param kind: what it is to be; None: of `connection_class`.
-    """
-    record.info[SEVERAL] = True
-    flags = options.get('client_flag', 0) | MULTI_STATEMENTS
-    return (kind or connection_class(dialect))(*arguments, **{**options, 'client_flag': flags})
-
-
-def connection_class(dialect: Any) -> DriverConnection:
-    """What the connections of the driver of a dialect are here."""
-    return _class_of(import_module(f'{dialect.loaded_dbapi.__name__}.connections').Connection)
-
-
-@cache
-def _class_of(base: Any) -> Any:
-    class Committing(base):  # type: ignore[misc]
-        """A connection on which a commit may take the last statements along.
-
-        :ivar with_commit: sends them with the commit; None: there are none.
-        """
-
-        with_commit: Callable[[], None] | None = None
-
-        def commit(self) -> None:
-            send, self.with_commit = self.with_commit, None
-            if send is None:
-                super().commit()
-                return
-            try:
-                send()
-            except Exception:
-                # What has failed may not have been the commit, and nobody undoes a transaction whose commit has failed.
-                with contextlib.suppress(Exception):
-                    super().rollback()
-                raise
-
-        def rollback(self) -> None:
-            self.with_commit = None
-            super().rollback()
-
-    return Committing
+BEHIND_COMMIT = f"{WITH_COMMIT}; SELECT current_setting('{ANSWER}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +55,7 @@ def read_together(connection: Connection, *calls: HotCall) -> list[Sequence[Sequ
 
     :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
     """
-    if _takes_several(connection):
+    if _takes_several(connection) and not refuses_by_failing(connection):
         return [answer.rows for answer in _carried_out(connection, calls)]
     return [call.hot.all(connection, call.values) for call in calls]
 
@@ -123,6 +67,7 @@ class Writes:
         self.connection = connection
         self._left = _Message(connection)
         self._takes_several = _takes_several(connection)
+        self._refuses = refuses_by_failing(connection)
 
     def add(self, call: HotCall, then: Then | None = None) -> None:
         """One whose answer refuses nothing.
@@ -136,7 +81,9 @@ class Writes:
 
     def add_one(self, call: HotCall, what: str) -> None:
         """One that has to find one row, see `expect_one`. Nothing is committed where it does not."""
-        if self._takes_several:
+        if self._refuses:
+            self._leave(call.refusing(), None)
+        elif self._takes_several:
             self._leave(call, lambda answer: expect_one(answer.found, what))
             self._left.refusing = len(self._left.calls)
         else:
@@ -158,9 +105,9 @@ class Writes:
         left.send()
 
     def send_with_commit(self) -> None:
-        """The same, where nothing but the commit comes after it: what can refuse nothing goes with that.
+        """The same, where nothing but the commit comes after it: what may go with that, goes with that.
 
-        :raises Conflict: see `send`.
+        :raises Conflict: see `send`; perhaps not before the commit.
         """
         first, last = self._left.parts()
         self._left = _Message(self.connection)
@@ -172,6 +119,8 @@ class Writes:
             driven.with_commit = partial(last.send, commits=True)
 
     def _leave(self, call: HotCall, then: Then | None) -> None:
+        if self._refuses and self._left.is_answered:
+            self.send()
         self._left.calls.append((call, then))
         self._left.length += sum(len(value) for value in call.values.values() if isinstance(value, str))
         if self._left.length > LONGEST:
@@ -192,6 +141,11 @@ class _Message:
     steps: list[Callable[[], object]] = field(default_factory=list)
     refusing: int = 0
     length: int = 0
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody wants to know the answer to the last of them."""
+        return bool(self.calls) and self.calls[-1][1] is not None
 
     def parts(self) -> tuple[_Message, _Message]:
         """What has to be known before the commit, and the rest."""
@@ -219,12 +173,19 @@ def expect_one(count: int, what: str) -> None:
         raise Conflict(f'{what} is not as it was read')
 
 
+def refuses_by_failing(connection: Connection) -> bool:
+    """Whether a statement that has to find a row fails at the server where it does not."""
+    return connection.dialect.name == 'postgresql'
+
+
 def _takes_several(connection: Connection) -> bool:
     return SEVERAL in connection.info
 
 
 def _carried_out(connection: Connection, calls: Sequence[HotCall], *, commits: bool = False) -> list[HotAnswer]:
-    """What statements in one text have come to."""
+    """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place."""
+    if refuses_by_failing(connection):
+        return _answered_at_last(connection, calls, commits=commits)
     forms = [call.hot.form(connection.dialect) for call in calls]
     text = '; '.join(form.text for form in forms) + (WITH_COMMIT if commits else '')
     given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
@@ -243,3 +204,21 @@ def _carried_out(connection: Connection, calls: Sequence[HotCall], *, commits: b
         HotAnswer(form.understood(rows, description), count, number)
         for form, (rows, description, count, number) in zip(forms, found, strict=False)
     ]
+
+
+def _answered_at_last(connection: Connection, calls: Sequence[HotCall], *, commits: bool) -> list[HotAnswer]:
+    forms = [call.hot.form(connection.dialect) for call in calls]
+    given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
+    behind = '' if not commits else BEHIND_COMMIT if calls[-1].hot.leaves_answer else WITH_COMMIT
+
+    def send(cursor: Any, text: str, parameters: Any) -> None:
+        texts = [form.called(connection, cursor) for form in forms]
+        made = [cursor.mogrify(called, values) for called, values in zip(texts, given, strict=True)]
+        cursor.execute(b'; '.join(made) + behind.encode())
+
+    text = '; '.join(form.text for form in forms) + behind
+    cursor = executed(connection, text, given, send)
+    rows = cursor.fetchall() if cursor.description else []
+    cursor.close()
+    nothing = HotAnswer((), 0, 0)
+    return [*[nothing] * (len(calls) - 1), HotAnswer(rows, cursor.rowcount, 0)]

@@ -6,15 +6,18 @@ rollback, begins from where the object may be by now, and not only from where th
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from heat.engine.clients.progress import ServerUpdateProgress, VolumeAttachProgress, VolumeDetachProgress
+from heat.engine.clients.progress import VolumeAttachProgress, VolumeDetachProgress
 from heat.engine.rsrc_defn import ResourceDefinition
+from novaclient.exceptions import ClientException
 from typing_extensions import override
 
+from convergence.resources.contract import TransientFailure
 from convergence_heat.bridged import Bridged
 from convergence_heat.labels import label
 
@@ -91,6 +94,16 @@ class NetworkedServer(AnyNetwork):
             for port in self._made_ports():
                 self._inner._data_update_ports(port['id'], 'add')
 
+    def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> Any:
+        """Let Nova come to the end of what an earlier attempt has begun; until then it refuses all other changes.
+
+        :raises TransientFailure: it has not yet.
+        """
+        if self.tried:
+            self._settle()
+        changes: Any = super()
+        return changes.handle_update(json_snippet, tmpl_diff, prop_diff)
+
     def handle_delete(self) -> Any:
         """Remove its ports even where nothing else is left of it."""
         if self.resource_id is None:
@@ -155,11 +168,8 @@ class NetworkedServer(AnyNetwork):
             wanted = client.get_flavor(after_props['flavor'])
             # What Nova tells of a flavor depends on the version of its API.
             same = wanted.id == server.flavor.get('id') or wanted.name == server.flavor.get('original_name')
-            if server.status == 'ACTIVE' and same:
+            if same:
                 return []
-            if server.status == 'VERIFY_RESIZE' and not same:  # that size is settled first
-                settled = ServerUpdateProgress(self.resource_id, 'verify_resize')
-                return [settled, *changes._update_flavor(after_props)]
         return changes._update_flavor(after_props)
 
     def _create_internal_port(self, net_data: Any, net_number: int, security_groups: Any = None) -> Any:
@@ -184,6 +194,15 @@ class NetworkedServer(AnyNetwork):
 
     def _server(self) -> Any:
         return self._inner.client().servers.get(self.resource_id)
+
+    def _settle(self) -> None:
+        server = self._server()
+        is_resized, task = server.status == 'VERIFY_RESIZE', getattr(server, 'OS-EXT-STS:task_state', None)
+        if is_resized and task is None:
+            with contextlib.suppress(ClientException):  # perhaps it is confirmed already, and Nova is not done with it
+                server.confirm_resize()
+        if is_resized or task is not None:
+            raise TransientFailure(f'Nova is not done with what an earlier update has begun: {task or "a resize"}')
 
     def _made_ports(self) -> list[Any]:
         """The ports that were made for it, attached or not."""

@@ -116,7 +116,9 @@ class Parts:
         return 202, {}, None
 
     def metadata(self, method, query, body, one, key):
-        metadata = self.things['servers'][one]['metadata']
+        metadata, status = (self.things['servers'][one][name] for name in ('metadata', 'status'))
+        if status not in ('ACTIVE', 'SUSPENDED'):
+            return 409, {}, refusal('compute', 409, f"Cannot 'update metadata' while it is in vm_state {status}")
         if method == 'DELETE':
             gone = metadata.pop(key, None) is None
             return (404, {}, refusal('compute', 404, 'no such key')) if gone else (204, {}, None)

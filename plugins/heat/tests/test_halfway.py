@@ -10,7 +10,7 @@ from typing import Any, Self
 import pytest
 
 from convergence.core.model import Action
-from convergence.resources.contract import FinalFailure, InProgress
+from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
 from plugins.heat.tests.cloud import IMAGE, Cloud
 from plugins.heat.tests.thing import Thing
 
@@ -140,7 +140,7 @@ def update(thing: Thing, properties: dict[str, Any]) -> None:
                 if progress is None
                 else thing.kind.poll(thing.call, Action.UPDATE, progress)
             )
-        except Killed:
+        except (Killed, TransientFailure):
             continue
         thing.take(answer)
         if not isinstance(answer, InProgress):

@@ -1,0 +1,61 @@
+"""Connections of drivers that spend no way to the server and back on what begins and ends a transaction.
+
+A way there and back costs a thread more than most statements cost the server: it gives up the interpreter and has to
+wait for it again, and holds its locks meanwhile. So what nothing more is decided by goes with the commit; see
+`convergence.db.statements.together`. MariaDB and MySQL begin a transaction with the first statement in it; psycopg2
+would do so in a message of its own.
+
+Statements in one text are what an injection of SQL needs to do more than to change a condition. There is no way in:
+all texts are built from the tables, when the program starts, and hold nothing but places for values, which the driver
+writes in its own notation. MariaDB is told that texts may hold several by these connections alone; PostgreSQL takes
+them anyway, from whoever sends no values apart.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from convergence.db.statements.committing import Committing
+
+MULTI_STATEMENTS = 1 << 16
+"""Flag of a connection of MariaDB and MySQL: a text may hold several statements."""
+
+SEVERAL = 'several'
+"""Key in the `info` of a connection on which several statements may go together."""
+
+WITH_COMMIT = '; COMMIT'
+"""How a text goes on that takes the commit along."""
+
+DriverConnection: TypeAlias = Any
+"""A connection of a driver, or its class."""
+
+
+def opened(dialect: Any, record: Any, arguments: Any, options: Any, kind: DriverConnection = None) -> DriverConnection:
+    """A connection of the driver of `dialect`.
+
+    Listens to ``do_connect``.
+
+    :param kind: what it is to be; None: of `connection_class`.
+    """
+    kind = kind or connection_class(dialect)
+    record.info[SEVERAL] = True
+    if dialect.name == 'postgresql':
+        return dialect.loaded_dbapi.connect(*arguments, **{**options, 'connection_factory': kind})
+    flags = options.get('client_flag', 0) | MULTI_STATEMENTS
+    return kind(*arguments, **{**options, 'client_flag': flags})
+
+
+def connection_class(dialect: Any) -> DriverConnection:
+    """What the connections of the driver of a dialect are here."""
+    if dialect.name == 'postgresql':
+        from convergence.db.statements.psycopg2_connections import Psycopg2Connection  # noqa: PLC0415 - if used
+
+        return Psycopg2Connection
+    return _of_mysql(import_module(f'{dialect.loaded_dbapi.__name__}.connections').Connection)
+
+
+@cache
+def _of_mysql(base: Any) -> Any:
+    return type('Connection', (Committing, base), {})
