@@ -14,9 +14,12 @@ INIT: State = (Action.INIT, Status.COMPLETE)
 
 
 def _following(action: Action, status: Status) -> frozenset[Action]:
-    """What a stack may begin: whatever `convergence.core.ways` lets it; and, at rest, what is done to it as it is."""
+    """What a stack may begin: whatever `convergence.core.ways` lets it; and, at rest, what is done to it as it is.
+
+    Where a user has to resume it first its parent, if it has one, need not.
+    """
     begun = {Action.DELETE}
-    if answer(action, status, Operation.UPDATE) in (Consequence.BEGINS, Consequence.SUPERSEDES):
+    if answer(action, status, Operation.UPDATE) is not Consequence.BUSY:
         begun |= {Action.UPDATE, Action.RESTORE}
     if answer(action, status, Operation.ROLLBACK) in (Consequence.BEGINS, Consequence.ROLLS_BACK):
         begun.add(Action.ROLLBACK)

@@ -314,6 +314,39 @@ def test_suspend_resume_and_check_go_down(harness):
         assert bool(harness.reality.asleep) is (action == 'suspend')
 
 
+def test_an_update_wakes_a_nested_stack_that_somebody_suspended(harness):
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(2))
+    harness.run()
+    harness.acted(lowest(harness, stack_id, 1).id, 'suspend')
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}}, tree(2))
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert harness.reality.values() == {'thing0': 'b'}
+    assert not harness.reality.asleep
+
+
+def test_an_update_wakes_a_nested_stack_that_never_heard_of_its_resume(harness):
+    """Found by `tree:12` of the simulator: a worker died when it had written that it resumes the stack."""
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(2))
+    harness.run()
+    harness.acted(stack_id, 'suspend')
+    act = harness.nesting.act_on_nested_stack
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise errors.NotSupported('not now')
+
+    harness.nesting.act_on_nested_stack = refuse
+    harness.act(stack_id, 'resume')
+    harness.run()
+    assert harness.state(stack_id) == 'RESUME_FAILED'
+    assert harness.state(lowest(harness, stack_id, 1).id) == 'SUSPEND_COMPLETE'
+    harness.nesting.act_on_nested_stack = act
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(2))
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert not harness.reality.asleep
+
+
 def test_only_what_failed_in_a_nested_stack_is_made_again(harness):
     """F130."""
     harness.reality.once['create', 'thing1'] = [fails(FinalFailure('broken'))]

@@ -19,7 +19,7 @@ from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
 from convergence.engine.operations.goal_rows import template_row
 from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.refusals import may_get_goal
+from convergence.engine.operations.refusals import may_be_given
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
@@ -159,11 +159,11 @@ class GivenGoals:
         kept: Snapshot | None = None,
     ) -> NestedStep:
         action = Action.UPDATE if kept is None else Action.RESTORE
-        may_get_goal(present, action)
+        may_be_given(present)
 
         def may(view: PlanView) -> None:
             assert view.stack is not None
-            may_get_goal(view.stack, action)
+            may_be_given(view.stack)
             if view.stack.template_id != present.template_id:
                 raise Overtaken(f'stack {present.name} has got another goal')
 

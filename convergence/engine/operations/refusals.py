@@ -22,16 +22,26 @@ DOING: Mapping[Action, str] = {
 
 
 def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
-    """Whether a stack may get a new goal, or an old one again; also while another operation is in progress.
+    """Whether a user may give a stack a new goal, or an old one again; also while another operation is in progress.
 
     :raises ActionInProgress: not now.
     :raises NotSupported: not in this state.
     """
-    wanted = answer(stack.action, stack.status, Operation.UPDATE)
-    if wanted is Consequence.BUSY:
-        raise busy(stack)
-    if wanted is Consequence.RESUME_FIRST:
+    may_be_given(stack)
+    if answer(stack.action, stack.status, Operation.UPDATE) is Consequence.RESUME_FIRST:
         raise _suspended(stack, action)
+
+
+def may_be_given(stack: Stack) -> None:
+    """Whether a nested stack may get a goal from its parent. One that sleeps may: the goal wakes each resource first.
+
+    Its row tells the parent whether it is to be resumed before that, and cannot tell of a resume that it never heard
+    of, because a worker died, or of what a user has done to the stack itself.
+
+    :raises ActionInProgress: not now.
+    """
+    if answer(stack.action, stack.status, Operation.UPDATE) is Consequence.BUSY:
+        raise busy(stack)
 
 
 def may_go_back(stack: Stack | None, name: str) -> Consequence:
