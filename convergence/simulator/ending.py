@@ -38,28 +38,24 @@ class FinalComparison:
                 continue
             is_in_doubt = bool(self.world.reality.late or self.world.losses) or self._was_refused_late(stack)
             tables = self.world.store.tables
-            below = children(tables, stack.id).values()
-            lacks = any(has_failed_to_scale(tables, nested) for nested in below)
+            lacks = any(has_failed_to_scale(tables, nested) for nested in children(tables, stack.id).values())
             if not (stack.status is Status.FAILED or is_in_doubt or lacks or self._is_behind(stack)):
                 continue
-            forgotten = self.world.losses and self.world.crashes
-            if (forgotten or self.world.reality.harmed) and stack.action is not Action.DELETE:
-                # Who could have told of what was lost may have died, and not all that somebody else has done is
-                # repaired: a person has all of it looked at.
+            # Who could have told of what was lost may have died, and not all that somebody else has done is repaired: a
+            # person has all of it looked at, and compared.
+            doubts = bool(self.world.losses and self.world.crashes) or bool(self.world.reality.harmed)
+            if doubts and stack.action is not Action.DELETE:
                 calls += [QueuedCall('check_stack', (name,)), QueuedCall('settle')]
-                if expected.goal is not None and any(nested.status is Status.FAILED for nested in below):
-                    # No check goes down there. Whoever is to change what is gone fails, and then knows.
-                    calls += [QueuedCall('update_stack', (name, expected.goal)), QueuedCall('settle')]
             if stack.action is Action.DELETE or expected.goal is None:
                 calls.append(QueuedCall('delete_stack', (name,)))
             elif stack.action is Action.SUSPEND:
                 calls += [
                     QueuedCall('resume_stack', (name,)),
                     QueuedCall('settle'),
-                    QueuedCall('update_stack', (name, expected.goal)),
+                    QueuedCall('update_stack', (name, expected.goal, doubts)),
                 ]
             else:
-                calls.append(QueuedCall('update_stack', (name, expected.goal)))
+                calls.append(QueuedCall('update_stack', (name, expected.goal, doubts)))
         return calls
 
     def check(self) -> None:

@@ -150,7 +150,7 @@ class User:
             case 'create_stack':
                 self._create(engine, name, call.arguments[1])
             case 'update_stack':
-                self._update(engine, name, call.arguments[1])
+                self._update(engine, name, *call.arguments[1:])
             case 'delete_stack':
                 _unless_too_late(lambda: self._delete(engine, name, call.arguments[1:], again=call.again))
             case 'rollback_stack':
@@ -220,9 +220,10 @@ class User:
                 raise
             self.ids[name] = existing.id
 
-    def _update(self, engine: SimulatedEngine, name: str, wanted: Template) -> None:
+    def _update(self, engine: SimulatedEngine, name: str, wanted: Template, converge: bool = False) -> None:
+        args = {**self.arguments(name), 'converge': converge}
         engine.parts.stacks.update_stack(
-            Context(), self.identity(name), wanted.document(), wanted.environment(), args=self.arguments(name)
+            Context(), self.identity(name), wanted.document(), wanted.environment(), args=args
         )
 
     def _roll_back(self, engine: SimulatedEngine, name: str, *, again: bool) -> None:
