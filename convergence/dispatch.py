@@ -1,17 +1,19 @@
 """Tell somebody about the nodes that became ready.
 
-Nodes that need a worker are cast, one message each, and the broker hands them round. The two nodes that end a
-traversal need only the database; whoever sees them become ready finishes them on the spot.
+Nodes that need a worker are cast, and the broker hands the messages round: one for each node, or for some of many. The
+two nodes that end a traversal need only the database; whoever sees them become ready finishes them on the spot.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
 from convergence import errors
 from convergence.core.complete import conclude
+from convergence.core.model import NODES_IN_A_MESSAGE
 from convergence.db.scopes import LastNode
 from convergence.db.transaction import Committed, Transactions
 
@@ -20,9 +22,8 @@ LOG = logging.getLogger(__name__)
 TellOfNodes: TypeAlias = Callable[[Iterable[tuple[str, int]]], None]
 """Tells somebody of nodes that became ready."""
 
-TOGETHER = 5
-"""So many nodes of a nested stack are told of in one message. No more than a worker has threads: what waits for one
-there could begin elsewhere."""
+SPREAD = 4
+"""What becomes ready at once goes to so many workers, or more."""
 
 
 class Messenger(Protocol):
@@ -47,13 +48,19 @@ class Messenger(Protocol):
 class Dispatcher:
     """Attends to the nodes that a committed transaction made ready.
 
+    To send and to take a message costs as much as a transaction.
+
     :param new_id: makes an id that was never used before.
+    :param together: of how many nodes workers are told in one message, at most.
     """
 
-    def __init__(self, store: Transactions, messenger: Messenger, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Transactions, messenger: Messenger, new_id: Callable[[], str], together: int = NODES_IN_A_MESSAGE
+    ) -> None:
         self._store = store
         self._messenger = messenger
         self._new_id = new_id
+        self.together = together
 
     def attend(self, committed: Committed[Any]) -> None:
         """Cast what needs a worker, finish what does not. Errors are logged: the sweeper comes back to the rows."""
@@ -61,17 +68,25 @@ class Dispatcher:
         self.conclude(committed.last)
 
     def cast(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Tell the workers about nodes."""
-        for traversal_id, number in nodes:
-            self._messenger.check_resource(traversal_id, number)
+        """Tell the workers about nodes: `SPREAD` messages or more for each traversal, as far as there are as many."""
+        for traversal_id, group in groupby(nodes, key=lambda node: node[0]):
+            numbers = [number for _, number in group]
+            self._cast(traversal_id, numbers, min(self.together, len(numbers) // SPREAD))
 
     def cast_together(self, traversal_id: str, numbers: Sequence[int]) -> None:
-        """Tell the workers about nodes of a nested stack, of which there may be many: some in each message.
+        """Tell the workers about nodes of a traversal in as few messages as possible.
 
-        To send and to take a message costs more than a transaction, and others of these stacks keep all threads busy.
+        So of the nodes of a nested stack: others of these stacks keep all threads busy.
         """
-        for start in range(0, len(numbers), TOGETHER):
-            self._messenger.check_resources(traversal_id, numbers[start : start + TOGETHER])
+        self._cast(traversal_id, numbers, self.together)
+
+    def _cast(self, traversal_id: str, numbers: Sequence[int], size: int) -> None:
+        for start in range(0, len(numbers), max(1, size)):
+            several = numbers[start : start + max(1, size)]
+            if len(several) == 1:
+                self._messenger.check_resource(traversal_id, several[0])
+            else:
+                self._messenger.check_resources(traversal_id, several)
 
     def hand_on(self, traversal_id: str, number: int, hops: int) -> None:
         """Tell another worker about a node; see `Messenger.check_resource`."""

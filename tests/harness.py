@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from convergence.core.claim import Worker
-from convergence.core.model import NodeStatus, Status
+from convergence.core.model import NODES_IN_A_MESSAGE, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.memory.store import MemoryStore
 from convergence.db.ports import Ports
@@ -181,6 +181,7 @@ class Harness:
         *,
         pace: Pace = NEVER_IN_THE_WAY,
         window: int = 64,
+        together: int = NODES_IN_A_MESSAGE,
         in_a_row: int = 1,
         new_id: Callable[[], str] | None = None,
         max_input_bytes: int | None = None,
@@ -205,7 +206,9 @@ class Harness:
         self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
         stacks = StackLimits(may_adopt=True)
         limits = nesting or NestingLimits()
-        options = EngineOptions(stacks=stacks, nesting=limits, window=window, max_snapshots=3, may_abandon=True)
+        options = EngineOptions(
+            stacks=stacks, nesting=limits, window=window, together=together, max_snapshots=3, may_abandon=True
+        )
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
         self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
@@ -333,7 +336,7 @@ class Harness:
     def fire_timers(self) -> None:
         """Cast the parked nodes whose time has come."""
         for worker in self.workers:
-            worker._timers._fire_due()
+            worker._timers._call_due()
 
     def deliver_cancels(self) -> None:
         """Deliver the waiting cancels to every worker."""

@@ -52,7 +52,9 @@ class Pool:
             raise ValueError(f'{name}: a pool needs at least one thread, not {threads}')
         self.name = name
         self.threads = threads
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._work_comes = threading.Condition(lock)
+        self._work_ends = threading.Condition(lock)
         self._waiting: deque[Job] = deque()
         self._started = 0
         self._busy = 0
@@ -62,13 +64,13 @@ class Pool:
     @property
     def idle(self) -> int:
         """How many more calls could begin at once."""
-        with self._changed:
+        with self._work_comes:
             return max(0, self.threads - self._busy - len(self._waiting))
 
     @property
     def lost(self) -> int:
         """How many threads were written off and still run."""
-        with self._changed:
+        with self._work_comes:
             return self._lost
 
     def submit(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> Job:
@@ -77,17 +79,17 @@ class Pool:
         :raises RuntimeError: the pool is being drained, or has no thread and cannot start one.
         """
         job = Job(lambda: function(*args, **kwargs))
-        with self._changed:
+        with self._work_comes:
             if self._closed:
                 raise RuntimeError(f'{self.name} is being drained and takes no more work')
             self._waiting.append(job)
             self._start_threads()
-            self._changed.notify_all()
+            self._work_comes.notify()
         return job
 
     def write_off(self, job: Job) -> None:
         """Give up the thread that is stuck in `job`: another takes its place, and it ends when the job ever does."""
-        with self._changed:
+        with self._work_comes:
             if job.finished or job.lost or job in self._waiting:
                 return
             job.lost = True
@@ -95,17 +97,17 @@ class Pool:
             self._busy -= 1
             self._started -= 1
             self._start_threads()
-            self._changed.notify_all()
+            self._work_ends.notify_all()
             lost = self._lost
         job.end()
         LOG.warning('%s: a thread does not end and was replaced; %d such threads are left behind', self.name, lost)
 
     def drain(self, timeout_s: float | None = None) -> bool:
         """Take no more work, finish what was accepted (but for lost threads). False: not within `timeout_s` seconds."""
-        with self._changed:
+        with self._work_comes:
             self._closed = True
-            self._changed.notify_all()
-            return self._changed.wait_for(lambda: not self._busy and not self._waiting, timeout_s)
+            self._work_comes.notify_all()
+            return self._work_ends.wait_for(lambda: not self._busy and not self._waiting, timeout_s)
 
     def _start_threads(self) -> None:
         while self._started < min(self.threads, self._busy + len(self._waiting)):
@@ -121,8 +123,8 @@ class Pool:
 
     def _work(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
+            with self._work_comes:
+                self._work_comes.wait_for(lambda: self._waiting or self._closed)
                 if not self._waiting:
                     self._started -= 1
                     return
@@ -132,11 +134,11 @@ class Pool:
                 job.call()
             except BaseException:
                 LOG.exception('A task of %s has failed', self.name)
-            with self._changed:
+            with self._work_comes:
                 job.finished = True
                 if job.lost:
                     self._lost -= 1
                     return
                 self._busy -= 1
-                self._changed.notify_all()
+                self._work_ends.notify_all()
             job.end()

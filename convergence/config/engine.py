@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from oslo_config import cfg
 
-from convergence.core.model import DISPATCH_WINDOW
+from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
 
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Engine processes that convergence-engine starts.'),
@@ -71,6 +71,13 @@ OPTIONS: list[cfg.Opt] = [
         help='Nodes of one stack that may be announced to workers and not yet taken. Keeps a long backlog in the '
         'database, where nothing can be lost, and lets small stacks through beside a large one.',
     ),
+    cfg.IntOpt(
+        'nodes_in_a_message',
+        default=NODES_IN_A_MESSAGE,
+        min=1,
+        help='Nodes of one stack of which workers are told in one message, where many become ready at once. Not more '
+        'than a worker has threads. 1: each is a message.',
+    ),
     cfg.FloatOpt(
         'cancel_patience_s',
         default=600.0,
@@ -122,6 +129,7 @@ class EngineSettings:
     repair_pause_s: float = 10.0
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
+    nodes_in_a_message: int = NODES_IN_A_MESSAGE
     cancel_patience_s: float = 600.0
     question_timeout_s: float = 20.0
     enable_stack_abandon: bool = False

@@ -57,7 +57,14 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
 }
 """All options by group, which is the section of the configuration file."""
 
-_SHARED = ('sweep_interval_s', 'heartbeat_interval_s', 'lease_s', 'creation_settles_s', 'dispatch_window')
+_SHARED = (
+    'sweep_interval_s',
+    'heartbeat_interval_s',
+    'lease_s',
+    'creation_settles_s',
+    'dispatch_window',
+    'nodes_in_a_message',
+)
 """Options of the engine that hold for workers too, so that they cannot differ."""
 
 TOKEN_FILE = 'token'

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from convergence.core.model import DISPATCH_WINDOW
+from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
 
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Worker processes that convergence-worker starts.'),
@@ -69,8 +69,8 @@ OPTIONS: list[cfg.Opt] = [
 class WorkerSettings:
     """What a worker process needs to know. See the options of the same names.
 
-    `sweep_interval_s`, `heartbeat_interval_s`, `lease_s`, `creation_settles_s` and `dispatch_window` are those of the
-    engine, so that they cannot differ.
+    `sweep_interval_s`, `heartbeat_interval_s`, `lease_s`, `creation_settles_s`, `dispatch_window` and
+    `nodes_in_a_message` are those of the engine, so that they cannot differ.
     """
 
     workers: int = 1
@@ -88,3 +88,4 @@ class WorkerSettings:
     lease_s: float = 30.0
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
+    nodes_in_a_message: int = NODES_IN_A_MESSAGE

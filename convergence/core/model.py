@@ -22,6 +22,10 @@ Path: TypeAlias = tuple[str | int, ...]
 DISPATCH_WINDOW = 64
 """How many nodes of one traversal are cast at once, where an installation sets nothing else."""
 
+NODES_IN_A_MESSAGE = 5
+"""Of how many nodes workers are told in one message at most, where an installation sets nothing else. No more than a
+worker has threads: what waits for one there could begin elsewhere."""
+
 
 class Action(StrEnum):
     """What a traversal does to a stack, or what was last done to a resource."""

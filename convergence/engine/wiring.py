@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from convergence import template
 from convergence.core.claim import Worker
-from convergence.core.model import DISPATCH_WINDOW
+from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
 from convergence.core.request import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
@@ -38,6 +38,7 @@ class EngineOptions:
     """How an engine works.
 
     :param window: how many nodes of a stack are cast at once.
+    :param together: of how many of them workers are told in one message, at most.
     :param visit_unchanged: see `Planner`.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
     :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
@@ -49,6 +50,7 @@ class EngineOptions:
     stacks: StackLimits = field(default_factory=StackLimits)
     sweep: SweepOptions = field(default_factory=SweepOptions)
     window: int = DISPATCH_WINDOW
+    together: int = NODES_IN_A_MESSAGE
     visit_unchanged: bool = False
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES
@@ -96,7 +98,7 @@ def wire_engine(
     :param myself: the engine as it takes rows from dead workers, and the source of its ids.
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
-    dispatcher = Dispatcher(store, messenger, new_id)
+    dispatcher = Dispatcher(store, messenger, new_id, options.together)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
     most, visits = options.nesting.max_resources, options.visit_unchanged
     planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.claim import Worker as CoreWorker
@@ -48,12 +49,12 @@ class CrewEngine:
 
 @dataclass(eq=False)
 class CrewWorker:
-    """A worker. `timers` holds what it has set itself to tell later: when, traversal and node."""
+    """A worker. `timers` holds what it has set itself to do later, and when."""
 
     store: CrewStore
     service: WorkerService
     ports: Ports
-    timers: list[tuple[float, str, int]] = field(default_factory=list)
+    timers: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +118,13 @@ class Crew:
     def _worker(self) -> CrewWorker:
         store = self._store()
         ports = Ports.of(store)
-        timers: list[tuple[float, str, int]] = []
+        timers: list[tuple[float, Callable[[], object]]] = []
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
-            timers.append((time.monotonic() + delay_s, traversal_id, number))
+            timers.append((time.monotonic() + delay_s, partial(self.check_resource, traversal_id, number)))
+
+        def soon(delay_s: float, call: Callable[[], object]) -> None:
+            timers.append((time.monotonic() + delay_s, call))
 
         pace = Pace(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
         options = WorkerOptions(
@@ -143,7 +147,7 @@ class Crew:
             self,
             options,
             new_id,
-            Timing(later=later),
+            Timing(later=later, soon=soon),
         )
         ports.roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)
         worker = CrewWorker(store, service, ports, timers)
@@ -155,7 +159,7 @@ class Crew:
         due = [timer for timer in list(worker.timers) if timer[0] <= time.monotonic()]
         for timer in due:
             worker.timers.remove(timer)
-            self.check_resource(timer[1], timer[2])
+            timer[1]()
         with suppress(ConvergenceError):
             if not worker.ports.roster.beat(worker.service.id):
                 worker.service.give_up()

@@ -245,6 +245,13 @@ class World(Passing):
                 return
             self.timers.append((self.kernel.now + delay_s, MessageInFlight('check_resource', traversal_id, number)))
 
+        def soon(delay_s: float, call: Callable[[], object]) -> None:
+            def fiber() -> None:
+                self.kernel.sleep(Task('soon'), delay_s)
+                call()
+
+            self.kernel.spawn(process, 'soon', fiber)
+
         def pause(duration_s: float) -> None:
             self.kernel.sleep(Task('pause'), duration_s)
 
@@ -268,7 +275,7 @@ class World(Passing):
             messenger,
             options,
             self.new_id,
-            Timing(self.kernel.sleep, later, partial(FiberGroups, self, process), pause, self.kernel.clock),
+            Timing(self.kernel.sleep, later, soon, partial(FiberGroups, self, process), pause, self.kernel.clock),
             EngineNesting(SimulatedEngines(self), self.reader, lambda project_id, request_id: Context()),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)

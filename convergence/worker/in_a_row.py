@@ -12,6 +12,7 @@ from convergence.concurrency import Task
 from convergence.core.claim import StepDecision
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
+from convergence.worker.unannounced import Unannounced
 
 
 class Attendant:
@@ -67,11 +68,15 @@ class InARow:
     be done without waiting: one commit for both. It is a node that becomes ready by that, or one that was ready all
     along: it stands behind the window of a stack that is wide, or waits for a thread here.
 
+    Other nodes that it makes ready are for other threads, of this worker or of others; see
+    `convergence.worker.unannounced`.
+
     The node of a nested stack is one of another traversal. When the last thing in the stack is done a thread comes free
     here, and this worker takes the node itself.
 
     :param most: how many nodes a thread looks at one after the other. 1: others are told of every node.
     :param waiting: what waits for a thread.
+    :param unannounced: what was made ready here lately.
     :param take: has a node looked at when a thread is free here; whether there is room for that.
     :param clock: seconds on the clock of this process, from any moment on.
     """
@@ -82,6 +87,7 @@ class InARow:
         dispatcher: Dispatcher,
         most: int,
         waiting: WaitingChecks,
+        unannounced: Unannounced,
         take: Callable[[str, int], bool],
         clock: Callable[[], float],
     ) -> None:
@@ -89,6 +95,7 @@ class InARow:
         self._dispatcher = dispatcher
         self._most = most
         self._waiting = waiting
+        self._unannounced = unannounced
         self._take = take if most > 1 else _others
         self._clock = clock
 
@@ -97,6 +104,12 @@ class InARow:
 
         :param task: what runs in the thread; once it was told to stop it goes on with nothing.
         """
+        try:
+            self._check_in_a_row(traversal_id, number, task)
+        finally:
+            self._unannounced.announce()
+
+    def _check_in_a_row(self, traversal_id: str, number: int, task: Task) -> None:
         node = number
         begun: StepDecision | None = None
         ends_at = self._clock() + SLICE_S
@@ -107,7 +120,15 @@ class InARow:
 
         for place in range(self._most):
             is_last = place == self._most - 1
-            kept = _Kept(self._dispatcher, traversal_id, self._take, self._waiting, lets_others_go, is_last=is_last)
+            kept = _Kept(
+                self._dispatcher,
+                traversal_id,
+                self._take,
+                self._waiting,
+                self._unannounced,
+                lets_others_go,
+                is_last=is_last,
+            )
             try:
                 with logs.bind(node=node):
                     self._check(traversal_id, node, task, kept, begun)
@@ -116,6 +137,8 @@ class InARow:
                 raise
             if lets_others_go():
                 kept.tell()
+            elif kept.goes_on():
+                kept.take_waiting()
             if kept.node is None:
                 return
             node, begun = kept.node, kept.begun
@@ -134,6 +157,7 @@ class _Kept(Attendant):
         traversal_id: str,
         take: Callable[[str, int], bool],
         waiting: WaitingChecks,
+        unannounced: Unannounced,
         lets_others_go: Callable[[], bool],
         *,
         is_last: bool,
@@ -142,6 +166,7 @@ class _Kept(Attendant):
         self._take = take
         self._traversal_id = traversal_id
         self._waiting = waiting
+        self._unannounced = unannounced
         self._lets_others_go = lets_others_go
         self._is_last = is_last
         self.node: int | None = None
@@ -155,7 +180,9 @@ class _Kept(Attendant):
     @override
     def take_waiting(self) -> int | None:
         """As the base class. It is kept back, whether it is claimed or not."""
-        self.node = self._waiting.take_waiting(self._traversal_id)
+        self.node = self._unannounced.take(self._traversal_id)
+        if self.node is None:
+            self.node = self._waiting.take_waiting(self._traversal_id)
         return self.node
 
     @override
@@ -167,12 +194,22 @@ class _Kept(Attendant):
             assert claimed.claim is not None
             self.begun, self.node = claimed, claimed.claim.node.number
             self._dispatcher.attend(following)
+        others: list[tuple[str, int]] = []
         for traversal_id, number in committed.cast:
             if self.node is None and traversal_id == self._traversal_id and not self._is_last:
                 self.node = number
             else:
-                self._dispatcher.cast([(traversal_id, number)])
+                others.append((traversal_id, number))
+        self._hand_out(others)
         self._dispatcher.conclude(committed.last, self._around)
+
+    def _hand_out(self, nodes: list[tuple[str, int]]) -> None:
+        """Have others see to nodes. What becomes ready by the hundred is not kept back."""
+        if len(nodes) > self._dispatcher.together:
+            self._dispatcher.cast(nodes)
+            return
+        for traversal_id, number in nodes:
+            self._unannounced.add(traversal_id, number)
 
     def _around(self, nodes: Iterable[tuple[str, int]]) -> None:
         """Others are told of nodes of the same traversal: this thread may keep one of these back already."""

@@ -34,6 +34,7 @@ from convergence.worker.runner import Runner
 from convergence.worker.snapshot_removal import SnapshotRemoval
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
+from convergence.worker.unannounced import Soon, Unannounced
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Timing:
     """How a worker waits.
 
     :param wait: waits for a while, or until a task is cancelled; whether it was.
-    :param later: has a node cast again after some seconds; None for timers of its own.
+    :param later: has a node cast again after some seconds, `soon` has a call made; None for timers of its own.
     :param groups: makes what runs tasks, as `ThreadGroups` is made.
     :param pause: lets some seconds pass.
     :param clock: seconds on the clock of this process, from any moment on.
@@ -81,6 +82,7 @@ class Timing:
 
     wait: Callable[[Task, float], bool] = wait
     later: Callable[[float, str, int], None] | None = None
+    soon: Soon | None = None
     groups: Callable[[int, Callable[[Task], object]], ThreadGroups] = ThreadGroups
     pause: Callable[[float], None] = sleep
     clock: Callable[[], float] = time.monotonic
@@ -122,7 +124,7 @@ class WorkerService:
             registry.nests,
             Fences().next,
         )
-        self._timers = Timers(lambda traversal_id, number: dispatcher.cast([(traversal_id, number)]))
+        self._timers = Timers()
         self._stopping = ThreadEvent()
         self._leaving = ThreadEvent()
         self._refused: deque[Check] = deque()
@@ -150,10 +152,17 @@ class WorkerService:
             credentials,
         )
         runner = Runner(registry, options.pace, around)
-        later = timing.later or self._timers.after
+        later = timing.later or self._cast_later
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
+        self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after)
         self._in_a_row = InARow(
-            self._checks.check, dispatcher, options.in_a_row, self._groups, self._take_if_room, timing.clock
+            self._checks.check,
+            dispatcher,
+            options.in_a_row,
+            self._groups,
+            self._unannounced,
+            self._take_if_room,
+            timing.clock,
         )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
         self._checks.stored = self.recent.add
@@ -194,6 +203,12 @@ class WorkerService:
     def lend_a_hand(self, traversal_id: str, node: int) -> bool:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
         return self._take_if_room(traversal_id, node, HOPS)
+
+    def _has_room(self, traversal_id: str) -> bool:
+        return self._stopping.is_set() or self._groups.has_room_for(traversal_id)
+
+    def _cast_later(self, delay_s: float, traversal_id: str, number: int) -> None:
+        self._timers.after(delay_s, lambda: self._dispatcher.cast([(traversal_id, number)]))
 
     def _take_if_room(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         now = self._groups.occupancy()
@@ -253,6 +268,7 @@ class WorkerService:
         self._leaving.set()
         self._timers.stop()
         self._pass_on()
+        self._unannounced.announce()
         self._groups.interrupt(grace_s)
 
     def wait(self, timeout_s: float) -> bool:

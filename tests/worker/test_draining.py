@@ -126,8 +126,8 @@ def by_maintenance(harness: Harness, worker: WorkerService) -> None:
 
 def by_timers(harness: Harness, worker: WorkerService) -> None:
     for check in list(harness.messages.checks):
-        worker._timers.after(-1.0, *check)
-    worker._timers._fire_due()
+        worker._cast_later(-1.0, *check)
+    worker._timers._call_due()
     by_message(harness, worker)
 
 

@@ -61,13 +61,13 @@ def quiet(worker: WorkerService) -> None:
         (chain(12), 4, 3),
         (chain(12), 100, 1),
         (things([f'r{number}' for number in range(40)]), 1, 40),
-        # Eight are told of, and each goes on with three of the others; then eight are left.
-        (things([f'r{number}' for number in range(40)]), 4, 16),
+        # Of eight are told four, and for each somebody goes on with three of the others; then eight are left.
+        (things([f'r{number}' for number in range(40)]), 4, 12),
     ],
     ids=['chain, each a message', 'chain', 'chain at once', 'flat, each a message', 'flat'],
 )
 def test_what_a_thread_goes_on_with_costs_no_message(engine, shape, in_a_row, sent):
-    harness = Harness(engine, window=8, in_a_row=in_a_row)
+    harness = Harness(engine, window=8, in_a_row=in_a_row, together=1 if in_a_row == 1 else 5)
     stack = harness.created(shape)
     assert harness.messages.sent == sent
     harness.assert_converged(stack, dict.fromkeys(shape, 'x'), 'CREATE_COMPLETE')

@@ -1,6 +1,7 @@
 """A worker among others: what it cancels, what it misses, what it gives back, and how it ends."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -166,43 +167,43 @@ def test_a_worker_that_ends_lets_others_poll_what_it_had_parked(harness):
 
 def test_timers_fire_in_the_order_of_their_times():
     fired = []
-    timers = Timers(lambda traversal_id, number: fired.append(number))
+    timers = Timers()
     for delay_s, number in ((-1.0, 2), (-3.0, 1), (-1.0, 3), (3600.0, 4)):
-        timers.after(delay_s, 'V', number)
-    assert 0 < timers._fire_due() <= 3600.0
+        timers.after(delay_s, partial(fired.append, number))
+    assert 0 < timers._call_due() <= 3600.0
     assert fired == [1, 2, 3]
-    assert timers._fire_due() > 0
+    assert timers._call_due() > 0
 
 
 def test_timers_that_stop_fire_what_is_due_and_leave_the_rest_to_the_sweeper():
     """Who is told of a row before its time drops that."""
     fired = []
-    timers = Timers(lambda traversal_id, number: fired.append(number))
-    timers.after(3600.0, 'V', 1)
-    timers.after(-1.0, 'V', 2)
+    timers = Timers()
+    timers.after(3600.0, partial(fired.append, 1))
+    timers.after(-1.0, partial(fired.append, 2))
     timers.stop()
     assert fired == [2]
-    timers.after(60.0, 'V', 3)
-    timers.after(0.0, 'V', 4)
+    timers.after(60.0, partial(fired.append, 3))
+    timers.after(0.0, partial(fired.append, 4))
     assert fired == [2, 4]
-    assert timers._fire_due() is None
+    assert timers._call_due() is None
 
 
 def test_timers_beyond_the_limit_are_left_to_the_sweeper():
     fired = []
-    timers = Timers(lambda traversal_id, number: fired.append(number), limit=2)
+    timers = Timers(limit=2)
     for number in range(5):
-        timers.after(-1.0, 'V', number)
-    timers._fire_due()
+        timers.after(-1.0, partial(fired.append, number))
+    timers._call_due()
     assert fired == [0, 1]
 
 
 def test_a_timer_that_is_set_while_the_thread_waits_is_not_overslept():
     """The one thread waits for the earliest, also when that comes last."""
     done = threading.Event()
-    timers = Timers(lambda traversal_id, number: done.set())
+    timers = Timers()
     timers.start()
-    timers.after(3600.0, 'V', 1)
-    timers.after(0.0, 'V', 2)
+    timers.after(3600.0, done.clear)
+    timers.after(0.0, done.set)
     assert done.wait(60.0)
     timers.stop()
