@@ -37,6 +37,7 @@ class Unannounced:
     soon: Soon
     _kept: deque[tuple[str, str, int]] = field(default_factory=deque)
     _lock: Lock = field(default_factory=lambda: Lock())
+    _is_awaited: bool = False
 
     def add(self, traversal_id: str, number: int) -> None:
         """A node was made ready; nobody of this thread goes on with it."""
@@ -45,11 +46,17 @@ class Unannounced:
             return
         with self._lock:
             self._kept.append((beneficiary(), traversal_id, number))
-            count = len(self._kept)
-        if count == 1:
-            self.soon(MOMENT_S, self.announce)
-        elif count >= self.dispatcher.together:
+            is_enough = len(self._kept) >= self.dispatcher.together
+            was_awaited, self._is_awaited = self._is_awaited, True
+        if not was_awaited:
+            self.soon(MOMENT_S, self._moment_is_over)
+        if is_enough:
             self.announce()
+
+    def _moment_is_over(self) -> None:
+        with self._lock:
+            self._is_awaited = False
+        self.announce()
 
     def take(self, traversal_id: str) -> int | None:
         """The node of a traversal that was kept back first; whoever asks sees to it. None: there is none."""

@@ -1242,7 +1242,7 @@ MUTANTS = (
     ),
     Mutant(
         'a thread forgets what it has claimed together with the end of the node before',
-        (Edit('convergence.worker.in_a_row:InARow.check', 'kept.node, kept.begun', 'kept.node, None'),),
+        (Edit('convergence.worker.in_a_row:InARow._check_in_a_row', 'kept.node, kept.begun', 'kept.node, None'),),
         ('basic_create', 'update_add'),
         in_a_row=4,
         window=1,
