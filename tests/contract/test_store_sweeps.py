@@ -246,6 +246,18 @@ def test_a_traversal_that_stands_still_is_found_once_and_again_when_it_moves(bac
     assert backend.sweeps.standing_still(10, 60.0) == []
 
 
+def test_many_nodes_of_one_traversal_are_removed_some_at_a_time(backend):
+    backend.fill()
+    nodes = tuple(replace(NODES[0], traversal_id='V0', number=number) for number in range(1200))
+    backend.fill_more(replace(TRAVERSAL, id='V0', status=TraversalStatus.SUPERSEDED, node_count=1200), nodes)
+    left = []
+    while left[-1:] != [0]:
+        backend.sweeps.purge_nodes(10)
+        left.append(len(backend.reader.nodes('V0')))
+    assert left in ([200, 0], [0])
+    assert backend.sweeps.purge_nodes(10) == 0
+
+
 def test_nodes_of_traversals_that_are_over_are_removed(backend):
     """F051: of those that nobody settles any more; the history stays."""
     backend.fill()

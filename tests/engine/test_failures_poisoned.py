@@ -131,20 +131,21 @@ def test_ready_nodes_are_cast_whatever_is_wrong_with_one_that_is_concluded(harne
     assert harness.messages.checks == [harness.node(ready, 's')]
 
 
-def test_nodes_are_removed_whatever_is_wrong_with_one_traversal(harness, monkeypatch):
+@pytest.mark.parametrize('limit', [1, 10])
+def test_nodes_are_removed_whatever_is_wrong_with_one_traversal(harness, monkeypatch, limit):
     stacks = [harness.created({'r': 'x'}, name) for name in 'abc']
     traversals = {harness.stack(stack).traversal_id for stack in stacks}
     purge, bad = Sweeps._purge, []
 
-    def poisoned(self, traversal_id, stack_id):
-        bad[:] = bad or [traversal_id]
-        if traversal_id in bad:
+    def poisoned(self, over):
+        bad[:] = bad or [over[0].id]
+        if any(each.id in bad for each in over):
             raise Poison('no')
-        return purge(self, traversal_id, stack_id)
+        return purge(self, over)
 
     monkeypatch.setattr(Sweeps, '_purge', poisoned)
     for _ in range(4):
-        harness.sweeps.purge_nodes(1)
+        harness.sweeps.purge_nodes(limit)
     assert {each for each in traversals if StackReader(harness.store).nodes(each)} == set(bad)
 
 

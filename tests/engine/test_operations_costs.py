@@ -13,6 +13,8 @@ from convergence.core.plan import plan
 from convergence.core.request import Planner, Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
+from convergence.db.queries.purges import Keep
+from convergence.db.queries.sweeps import Sweeps
 from convergence.db.statements.counting import count
 from convergence.engine.operations.goals import Goals
 from convergence.engine.reads.stacks import StackReads
@@ -147,6 +149,19 @@ def test_where_nothing_is_observed_an_observer_and_an_engine_ask_one_question_ea
     with Counted(harness.engine) as counted:
         assert Enrolment(harness.ports.observations, harness.reader, {'Test::Thing': 1.0})() == 0
     assert (counted.statements, counted.commits) == (1, 0)
+
+
+def test_the_nodes_of_many_small_operations_are_removed_as_quickly_as_those_of_one(harness):
+    """After an update of many nested stacks there are as many operations that are over."""
+    sweeps = Sweeps(harness.store, Keep(events=1000, operations=10))
+    figures = []
+    for number in (1, 20):
+        for each in range(number):
+            harness.created(independent(2), name=f'{number}-{each}')
+        with Counted(harness.engine) as counted:
+            assert sweeps.purge_nodes(100) == 4 * number
+        figures.append((counted.statements, counted.commits))
+    assert figures[0] == figures[1]
 
 
 def test_a_wide_fan_in_writes_no_more_than_its_edges(harness):

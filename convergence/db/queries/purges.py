@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import database_now
@@ -58,26 +58,77 @@ _DELETED = (
 _OF_STACK = (EVENT, SIGNAL, TRAVERSAL, TEMPLATE, RESOURCE, WEBHOOK)
 
 
-def trim(connection: Connection, stack_id: str, keep: Keep) -> None:
+@dataclass(frozen=True, slots=True)
+class OverTraversal:
+    """A traversal that is over, and whose nodes may go.
+
+    :param node_count: how many there were when it was planned.
+    """
+
+    id: str
+    stack_id: str
+    node_count: int
+
+
+def together(traversals: Iterable[OverTraversal]) -> Iterator[list[OverTraversal]]:
+    """Those whose nodes go in one transaction: of many small ones, or some of a large one."""
+    batch: list[OverTraversal] = []
+    for each in traversals:
+        if batch and sum(other.node_count for other in batch) + each.node_count > BATCH // 2:
+            yield batch
+            batch = []
+        batch.append(each)
+    if batch:
+        yield batch
+
+
+def remove_nodes(connection: Connection, over: Sequence[OverTraversal], keep: Keep) -> int:
+    """Remove the nodes of some traversals, as `together` gives them, and what their stacks need not keep any more.
+
+    :returns: how many nodes; `BATCH` where there are more.
+    """
+    ids = sorted(each.id for each in over)
+    found: ColumnElement[bool] = SYNC_POINT.c.traversal_id.in_(ids)
+    if over[0].node_count > BATCH // 2:
+        numbers = connection.execute(select(SYNC_POINT.c.number).where(found).limit(BATCH)).scalars().all()
+        found = and_(found, SYNC_POINT.c.number.in_(numbers))
+    # Beside those that were planned there is one for each resource that was replaced, at most.
+    removed = connection.execute(delete(SYNC_POINT).where(found)).rowcount
+    if removed < BATCH or len(over) > 1:
+        connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id.in_(ids)).values(swept=True))
+        _trim(connection, sorted({each.stack_id for each in over}), keep)
+    return removed
+
+
+def _trim(connection: Connection, stack_ids: Sequence[str], keep: Keep) -> None:
     """Once for each operation that is over: its stack keeps the newest events and operations."""
     if keep.events is not None:
-        of_stack = EVENT.c.stack_id == stack_id
-        newest_first = select(EVENT.c.sequence).where(of_stack).order_by(EVENT.c.sequence.desc())
-        oldest_to_go = connection.execute(newest_first.offset(keep.events).limit(1)).scalar()
-        if oldest_to_go is not None:
-            connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
+        for stack_id in _with_more(connection, EVENT.c.stack_id, stack_ids, keep.events):
+            of_stack = EVENT.c.stack_id == stack_id
+            newest_first = select(EVENT.c.sequence).where(of_stack).order_by(EVENT.c.sequence.desc())
+            oldest_to_go = connection.execute(newest_first.offset(keep.events).limit(1)).scalar()
+            if oldest_to_go is not None:
+                connection.execute(delete(EVENT).where(of_stack, EVENT.c.sequence <= oldest_to_go))
     if keep.operations is not None:
-        past = (
-            select(TRAVERSAL.c.id, TRAVERSAL.c.swept)
-            .where(TRAVERSAL.c.stack_id == stack_id)
-            .order_by(TRAVERSAL.c.started_at.desc())
-            .offset(max(keep.operations, 1))  # the newest one tells why the stack is what it is
-            .limit(BATCH)
-        )
-        # One whose nodes are still there comes round again.
-        gone = [traversal_id for traversal_id, swept in connection.execute(past) if swept]
-        if gone:
-            connection.execute(delete(TRAVERSAL).where(TRAVERSAL.c.id.in_(gone)))
+        newest = max(keep.operations, 1)  # the newest one tells why the stack is what it is
+        for stack_id in _with_more(connection, TRAVERSAL.c.stack_id, stack_ids, newest):
+            past = (
+                select(TRAVERSAL.c.id, TRAVERSAL.c.swept)
+                .where(TRAVERSAL.c.stack_id == stack_id)
+                .order_by(TRAVERSAL.c.started_at.desc())
+                .offset(newest)
+                .limit(BATCH)
+            )
+            # One whose nodes are still there comes round again.
+            gone = [traversal_id for traversal_id, swept in connection.execute(past) if swept]
+            if gone:
+                connection.execute(delete(TRAVERSAL).where(TRAVERSAL.c.id.in_(gone)))
+
+
+def _with_more(connection: Connection, of_stack: ColumnElement[str], stack_ids: Sequence[str], most: int) -> list[str]:
+    """The stacks of which there are more rows than `most`."""
+    crowded = select(of_stack).where(of_stack.in_(stack_ids)).group_by(of_stack).having(func.count() > most)
+    return list(connection.execute(crowded).scalars())
 
 
 def deleted_stacks(store: Store, deleted_s: float, limit: int) -> list[str]:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import and_, bindparam, func, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, NodeStatus, Phase, Status, TraversalStatus
 from convergence.db.backoff import Backoff
 from convergence.db.queries.inspection import waits_at_hook
 from convergence.db.queries.nested import CURRENT_IN_PROGRESS, NestedSweeps
-from convergence.db.queries.purges import EVERYTHING, Keep, deleted_stacks, remove_stack, trim, with_objects
+from convergence.db.queries.purges import (
+    EVERYTHING,
+    Keep,
+    OverTraversal,
+    deleted_stacks,
+    remove_nodes,
+    remove_stack,
+    together,
+    with_objects,
+)
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.locking import by_key
@@ -208,7 +218,7 @@ _OVERDUE = (
     .limit(bindparam('limit'))
 )
 _OVER = (
-    select(TRAVERSAL.c.id, TRAVERSAL.c.stack_id)
+    select(TRAVERSAL.c.id, TRAVERSAL.c.stack_id, TRAVERSAL.c.node_count)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(
         TRAVERSAL.c.swept.is_(False),
@@ -268,7 +278,6 @@ _STANDS = and_(
 )
 _MOVES = or_(_LONG_RUNNING.c.finished > _LONG_RUNNING.c.stalled_at, _LONG_RUNNING.c.begun > _LONG_RUNNING.c.stalled_at)
 _STANDING_STILL = select(_LONG_RUNNING).where(or_(_STANDS, _MOVES)).limit(bindparam('limit'))
-_NODES_OF = select(SYNC_POINT.c.number).where(SYNC_POINT.c.traversal_id == bindparam('traversal')).limit(1000)
 
 
 class Sweeps(NestedSweeps):
@@ -351,7 +360,7 @@ class Sweeps(NestedSweeps):
         return [EndedTraversal(stack_id, due[stack_id]) for stack_id in due if stack_id in left][:limit]
 
     def purge_nodes(self, limit: int) -> int:
-        """Remove the nodes of traversals that are over, at most 1,000 of each at a time.
+        """Remove the nodes of traversals that are over: those of many small ones together, of a large one 1,000.
 
         A traversal for which that fails keeps none of the others from being purged; the log names it.
 
@@ -359,34 +368,37 @@ class Sweeps(NestedSweeps):
         """
         removed = 0
         self._not_purged.begin()
-        for traversal_id, stack_id in self._read(_OVER, limit + len(self._not_purged)):
-            if self._not_purged.is_passed_over(traversal_id):
-                continue
+        over = [OverTraversal(*row) for row in self._read(_OVER, limit + len(self._not_purged))]
+        for several in together(each for each in over if not self._not_purged.is_passed_over(each.id)):
             try:
-                removed += self._purge(traversal_id, stack_id)
+                removed += self._purge(several)
             except DatabaseUnavailable:
                 raise
-            except Conflict as error:
-                LOG.info('The sweeper leaves the nodes of traversal %s for the next sweep: %s', traversal_id, error)
-            except Exception:
-                LOG.exception('The sweeper has failed to remove the nodes of traversal %s', traversal_id)
-                self._not_purged.failed(traversal_id)
+            except Exception as error:  # noqa: BLE001 - it is told for each that fails by itself
+                LOG.debug('The nodes of %d traversals are removed one by one: %s', len(several), error)
+                removed += sum(self._purge_one(each) for each in several)
             else:
-                self._not_purged.succeeded(traversal_id)
+                for each in several:
+                    self._not_purged.succeeded(each.id)
         return removed
 
-    def _purge(self, traversal_id: str, stack_id: str) -> int:
-        def remove(connection: Connection) -> int:
-            numbers = [row.number for row in connection.execute(_NODES_OF, {'traversal': traversal_id})]
-            if numbers:
-                garbage = and_(SYNC_POINT.c.traversal_id == traversal_id, SYNC_POINT.c.number.in_(numbers))
-                connection.execute(delete(SYNC_POINT).where(garbage))
-            if len(numbers) < 1000:
-                connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id == traversal_id).values(swept=True))
-                trim(connection, stack_id, self._keep)
-            return len(numbers)
+    def _purge_one(self, over: OverTraversal) -> int:
+        try:
+            removed = self._purge([over])
+        except DatabaseUnavailable:
+            raise
+        except Conflict as error:
+            LOG.info('The sweeper leaves the nodes of traversal %s for the next sweep: %s', over.id, error)
+        except Exception:
+            LOG.exception('The sweeper has failed to remove the nodes of traversal %s', over.id)
+            self._not_purged.failed(over.id)
+        else:
+            self._not_purged.succeeded(over.id)
+            return removed
+        return 0
 
-        return self._store.write(remove, self._purge)
+    def _purge(self, over: Sequence[OverTraversal]) -> int:
+        return self._store.write(lambda connection: remove_nodes(connection, over, self._keep), self._purge)
 
     def purge_stacks(self, limit: int) -> int:
         """Remove what is left of stacks that were deleted long ago; how many rows that were."""
