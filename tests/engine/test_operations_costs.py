@@ -157,7 +157,7 @@ def test_the_nodes_of_many_small_operations_are_removed_as_quickly_as_those_of_o
     figures = []
     for number in (1, 20):
         for each in range(number):
-            harness.created(independent(2), name=f'{number}-{each}')
+            harness.created(independent(2), name=f's{number}-{each}')
         with Counted(harness.engine) as counted:
             assert sweeps.purge_nodes(100) == 4 * number
         figures.append((counted.statements, counted.commits))
