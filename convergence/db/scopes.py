@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from convergence.core.model import NodeStatus
+from convergence.core.model import NodeStatus, Output
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.values import quickly_made
 
@@ -62,17 +62,31 @@ class StackAlone(Scope[PlanView]):
 
 
 @dataclass(frozen=True, slots=True)
+class DoneNow:
+    """A node that this very transaction finishes.
+
+    :param output: what it hands to those that require it.
+    """
+
+    number: int
+    name: str
+    output: Output
+
+
+@dataclass(frozen=True, slots=True)
 class OneNode(Scope[NodeView]):
     """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read.
 
     :param max_input_bytes: what of the outputs of others is read at most, in bytes as they are stored; None: all.
     :param waits: whether for a row that somebody else has locked; otherwise such a node counts as missing.
+    :param done_now: what it hands on need not be read.
     """
 
     traversal_id: str
     number: int
     max_input_bytes: int | None = None
     waits: bool = True
+    done_now: DoneNow | None = None
 
 
 @dataclass(frozen=True, slots=True)

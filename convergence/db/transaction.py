@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from convergence.core.effects import Decision
+from convergence.core.effects import Decision, Effect, FinishNode
 from convergence.core.model import Phase
 from convergence.core.views import NodeView
-from convergence.db.scopes import OneNode, Scope
+from convergence.db.scopes import DoneNow, OneNode, Scope
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
@@ -62,12 +62,14 @@ class Following:
     :param number: the node; None: the first one that becomes ready.
     :param decide: a pure function; None: nothing is decided about it now, and it is told of as always.
     :param max_input_bytes: see `OneNode`.
+    :param name: that of the resource of the other one, in the template.
     """
 
     traversal_id: str
     number: int | None
     decide: Callable[[NodeView], Decision[Any] | None]
     max_input_bytes: int | None = None
+    name: str | None = None
 
     def first_of(self, ready: Ready) -> int | None:
         """The node, of those that became ready; None where there is none that needs a worker."""
@@ -80,9 +82,18 @@ class Following:
             None,
         )
 
-    def scope(self, number: int) -> OneNode:
-        """What has to be seen of the node."""
-        return OneNode(self.traversal_id, number, self.max_input_bytes, waits=False)
+    def scope(self, number: int, effects: Iterable[Effect] = ()) -> OneNode:
+        """What has to be seen of the node.
+
+        :param effects: of the decision that finishes the other one.
+        """
+        return OneNode(self.traversal_id, number, self.max_input_bytes, waits=False, done_now=self._done_now(effects))
+
+    def _done_now(self, effects: Iterable[Effect]) -> DoneNow | None:
+        done = next((effect for effect in effects if isinstance(effect, FinishNode)), None)
+        if done is None or done.output is None or self.name is None or done.traversal_id != self.traversal_id:
+            return None
+        return DoneNow(done.number, self.name, done.output)
 
 
 class Transactions(Protocol):

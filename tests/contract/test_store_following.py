@@ -12,7 +12,7 @@ from convergence.core.effects import Decision, FinishNode, InsertEvents, UpdateR
 from convergence.core.model import NodeStatus
 from convergence.core.views import FinishView, NodeView
 from convergence.db.ports import Ports
-from convergence.db.scopes import HeldResource
+from convergence.db.scopes import HeldResource, OneNode
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
 from tests.contract.rows import EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TRAVERSAL, Backend, node
@@ -159,6 +159,19 @@ def finish_and_arrive(view: FinishView) -> Decision[str]:
     return Decision('done', (UpdateResource('R', 'W', HELD.fence, {'owner': None}), told, done))
 
 
+MORE = replace(OUTPUT, attributes={'several': (1, {'k': 2.5})})
+
+
+def finish_with_more(view: FinishView) -> Decision[str]:
+    decision = finish_and_arrive(view)
+    return replace(
+        decision,
+        effects=tuple(
+            replace(effect, output=MORE) if isinstance(effect, FinishNode) else effect for effect in decision.effects
+        ),
+    )
+
+
 def with_ready(backend: Backend, decide: Any = begin) -> Committed[str]:
     seen = FinishView(9.0, HELD, LEADING, TRAVERSAL, STACK, assumed=True)
     scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
@@ -177,6 +190,20 @@ def test_what_becomes_ready_is_decided_about_as_it_is_then(backend):
     assert views[-1].inputs == {'r': OUTPUT, 'q': DONE.output}
     assert owners(backend) == {'R': None, 'B': 'W'}
     assert {event.id for event in backend.reader.events('S')} == {'E', 'E0'}
+
+
+@pytest.mark.parametrize('most', [None, 0, 1 << 20], ids=['no limit', 'too much', 'enough'])
+@pytest.mark.parametrize('name', [None, 'r'], ids=['not known', 'known'])
+def test_what_requires_the_finished_one_alone_sees_what_it_hands_on_as_it_is_stored(backend, name, most):
+    backend.fill(nodes=(LEADING, NODES[1], replace(JOINING, requires=(0,)), *NODES[3:]), resources=(HELD, BEHIND))
+    views: list[NodeView] = []
+    following = Following('V', None, lambda view: (views.append(view), begin(view))[1], most, name)
+    seen = FinishView(9.0, HELD, LEADING, TRAVERSAL, STACK, assumed=True)
+    committed = backend.store.transact(HeldResource('R', 'V', 0, HELD.fence, assumed=seen), finish_with_more, following)
+    assert committed.following is not None
+    read = backend.store.transact(OneNode('V', 2, most), lambda view: Decision(view)).verdict
+    assert (views[-1].inputs, views[-1].input_bytes == 0) == (read.inputs, read.input_bytes == 0)
+    assert list(views[-1].inputs) == ([] if most == 0 else ['r'])
 
 
 def test_others_are_told_of_all_but_the_first_that_becomes_ready(backend):

@@ -369,33 +369,27 @@ class Sweeps(NestedSweeps):
         removed = 0
         self._not_purged.begin()
         over = [OverTraversal(*row) for row in self._read(_OVER, limit + len(self._not_purged))]
-        for several in together(each for each in over if not self._not_purged.is_passed_over(each.id)):
+        waiting = list(together(each for each in over if not self._not_purged.is_passed_over(each.id)))
+        while waiting:
+            several = waiting.pop()
             try:
                 removed += self._purge(several)
             except DatabaseUnavailable:
                 raise
-            except Exception as error:  # noqa: BLE001 - it is told for each that fails by itself
-                LOG.debug('The nodes of %d traversals are removed one by one: %s', len(several), error)
-                removed += sum(self._purge_one(each) for each in several)
+            except Exception as error:
+                if len(several) > 1:
+                    waiting += [[each] for each in several]  # which of them is it?
+                elif isinstance(error, Conflict):
+                    LOG.info(
+                        'The sweeper leaves the nodes of traversal %s for the next sweep: %s', several[0].id, error
+                    )
+                else:
+                    LOG.exception('The sweeper has failed to remove the nodes of traversal %s', several[0].id)
+                    self._not_purged.failed(several[0].id)
             else:
                 for each in several:
                     self._not_purged.succeeded(each.id)
         return removed
-
-    def _purge_one(self, over: OverTraversal) -> int:
-        try:
-            removed = self._purge([over])
-        except DatabaseUnavailable:
-            raise
-        except Conflict as error:
-            LOG.info('The sweeper leaves the nodes of traversal %s for the next sweep: %s', over.id, error)
-        except Exception:
-            LOG.exception('The sweeper has failed to remove the nodes of traversal %s', over.id)
-            self._not_purged.failed(over.id)
-        else:
-            self._not_purged.succeeded(over.id)
-            return removed
-        return 0
 
     def _purge(self, over: Sequence[OverTraversal]) -> int:
         return self._store.write(lambda connection: remove_nodes(connection, over, self._keep), self._purge)

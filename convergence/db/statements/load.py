@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -29,7 +30,7 @@ from convergence.core.model import NodeStatus, Output, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import SeenNode, held_row, needs_rivals, only_follower, require_lock, row_and_node
-from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.columns import UNREADABLE, database_now, dumps
 from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
     UNDONE,
@@ -348,8 +349,22 @@ def _lock_row(connection: Connection, resource_id: str) -> Resource | None:
     return _locked_row(connection, LOCK_RESOURCE, {'resource': resource_id})
 
 
-def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[str, Output], int, tuple[str, ...]]:
-    """What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
+Inputs: TypeAlias = tuple[dict[str, Output], int, tuple[str, ...]]
+"""What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
+
+
+def _inputs_done_now(node: Node, scope: OneNode) -> Inputs | None:
+    """The same without a look at the database, where that is known: one other node is required, and done just now."""
+    done = scope.done_now
+    if done is None or node.requires != (done.number,):
+        return None
+    text = dumps(done.output.document())
+    if scope.max_input_bytes is not None and 2 * len(text) + 1000 > scope.max_input_bytes:
+        return None  # sealed it is longer, by less than that; the limit is for what is stored
+    return {done.name: Output.from_document(json.loads(text))}, len(text), ()
+
+
+def _inputs(connection: Connection, node: Node, most: int | None) -> Inputs:
     inputs: dict[str, Output] = {}
     unread: list[str] = []
     total = 0
@@ -369,6 +384,10 @@ def _inputs(connection: Connection, node: Node, most: int | None) -> tuple[dict[
     return inputs, total, tuple(sorted(unread))
 
 
+def _inputs_of_node(connection: Connection, node: Node, scope: OneNode) -> Inputs:
+    return _inputs_done_now(node, scope) or _inputs(connection, node, scope.max_input_bytes)
+
+
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
     read_node = partial(_node, connection, scope.traversal_id, scope.number)
@@ -383,7 +402,7 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     resource, seen = row_and_node(lock_and_read, partial(_lock_row, connection), read_node)
     node = seen.node
     chosen_id = resource.id if resource is not None and seen.is_chosen else None
-    inputs, size, unread = _inputs(connection, node, scope.max_input_bytes) if node.requires else ({}, 0, ())
+    inputs, size, unread = ({}, 0, ()) if not node.requires else _inputs_of_node(connection, node, scope)
     view = NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, unread, chosen_id)
     if resource is None or not needs_rivals(resource, node):
         return view

@@ -151,6 +151,8 @@ class Store:
             if not decision.effects:
                 connection.rollback()
                 return Committed.of(decision, ())
+            if follow is not None:
+                follow.after = decision.effects
             ready = self.carry_out(connection, decision.effects, follow, is_all=True)
             self.commit(connection, decide, decision.verdict)
         committed = Committed.of(decision, ready)
@@ -201,12 +203,16 @@ class Store:
 
 
 class _Follow(Sequel):
-    """Decides about the node that follows, inside the transaction that finishes another one."""
+    """Decides about the node that follows, inside the transaction that finishes another one.
+
+    :ivar after: the effects of the decision that finishes that one.
+    """
 
     def __init__(self, following: Following, audience: Audience) -> None:
         self._following = following
         self._audience = audience
         self._begun: tuple[int, Decision[Any]] | None = None
+        self.after: Sequence[Effect] = ()
         self.looks_before_arrival = following.number is not None
         self.looks_after_arrival = following.number is None
 
@@ -224,7 +230,7 @@ class _Follow(Sequel):
         if number is None:
             return ()
         try:
-            view = load(connection, self._following.scope(number))
+            view = load(connection, self._following.scope(number, self.after))
         except (Missing, Conflict):  # nothing of it is written yet, so nothing has to be undone
             return ()
         decision = self._following.decide(view)
