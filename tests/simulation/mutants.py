@@ -1080,9 +1080,9 @@ MUTANTS = (
         'SQL: what requirements hand on is not read',
         (
             Edit(
-                f'{LOAD}:_one_node',
-                '_inputs(connection, node, scope.max_input_bytes) if node.requires',
-                '({}, 0, ()) if node.requires',
+                f'{LOAD}:_inputs_of_node',
+                '_inputs_done_now(node, scope) or _inputs(connection, node, scope.max_input_bytes)',
+                '({}, 0, ())',
             ),
         ),
         ('basic_create',),
@@ -1246,6 +1246,13 @@ MUTANTS = (
         ('basic_create', 'update_add'),
         in_a_row=4,
         window=1,
+    ),
+    Mutant(
+        'SQL: what the finished node hands on counts as all that the next one gets',
+        (Edit(f'{LOAD}:_inputs_done_now', 'node.requires != (done.number,)', 'done.number not in node.requires'),),
+        ('basic_create', 'update_add', 'basic_update_delete'),
+        storage=in_sqlite,
+        in_a_row=4,
     ),
     Mutant(
         'who goes on is not told that somebody else holds the row',
