@@ -175,7 +175,7 @@ def finish_with_more(view: FinishView) -> Decision[str]:
 def with_ready(backend: Backend, decide: Any = begin) -> Committed[str]:
     seen = FinishView(9.0, HELD, LEADING, TRAVERSAL, STACK, assumed=True)
     scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
-    committed: Committed[str] = backend.store.transact(scope, finish_and_arrive, Following('V', None, decide))
+    committed: Committed[str] = backend.store.transact(scope, finish_and_arrive, Following('V', None, decide, name='r'))
     return committed
 
 

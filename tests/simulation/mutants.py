@@ -1248,13 +1248,6 @@ MUTANTS = (
         window=1,
     ),
     Mutant(
-        'SQL: what the finished node hands on counts as all that the next one gets',
-        (Edit(f'{LOAD}:_inputs_done_now', 'node.requires != (done.number,)', 'done.number not in node.requires'),),
-        ('basic_create', 'update_add', 'basic_update_delete'),
-        storage=in_sqlite,
-        in_a_row=4,
-    ),
-    Mutant(
         'who goes on is not told that somebody else holds the row',
         (Edit('convergence.worker.steps:Steps._following', 'decision.verdict.step in ACTING', 'True'),),
         ('update_add', 'update_remove', 'basic_update_delete'),
