@@ -90,7 +90,9 @@ def registry(settings: Settings, api: ApiAddress | None = None) -> Registry:
     :param api: where signals are sent to; None: as it is configured.
     :raises ConfigurationError: the local provider cannot be used, or must not be.
     """
-    return Registry.installed(local=local_provider(settings), api=api or ApiAddress.of(settings))
+    return Registry.installed(
+        local=local_provider(settings), api=api or ApiAddress.of(settings), prefer=settings.plugins.prefer
+    )
 
 
 @dataclass(frozen=True, slots=True)

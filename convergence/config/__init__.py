@@ -24,6 +24,7 @@ from convergence.config.loading import (
 from convergence.config.local_provider import LocalProviderSettings
 from convergence.config.notifications import NotificationSettings
 from convergence.config.observer import ObserverSettings
+from convergence.config.plugins import PluginSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -39,6 +40,7 @@ __all__ = (
     'LocalProviderSettings',
     'NotificationSettings',
     'ObserverSettings',
+    'PluginSettings',
     'SecretSettings',
     'Settings',
     'TransportSettings',

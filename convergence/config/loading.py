@@ -24,6 +24,7 @@ from convergence.config import (
     local_provider,
     notifications,
     observer,
+    plugins,
     secrets,
     transport,
     worker,
@@ -36,6 +37,7 @@ from convergence.config.limits import LimitSettings
 from convergence.config.local_provider import LocalProviderSettings
 from convergence.config.notifications import NotificationSettings
 from convergence.config.observer import ObserverSettings
+from convergence.config.plugins import PluginSettings
 from convergence.config.secrets import SecretSettings
 from convergence.config.transport import TransportSettings
 from convergence.config.worker import WorkerSettings
@@ -54,6 +56,7 @@ OPTIONS: Mapping[str, list[cfg.Opt]] = {
     'notifications': notifications.OPTIONS,
     'observer': observer.OPTIONS,
     'local_provider': local_provider.OPTIONS,
+    'plugins': plugins.OPTIONS,
 }
 """All options by group, which is the section of the configuration file."""
 
@@ -95,6 +98,7 @@ class Settings:
     credentials: CredentialSettings = field(default_factory=CredentialSettings)
     notifications: NotificationSettings = field(default_factory=NotificationSettings)
     observer: ObserverSettings = field(default_factory=ObserverSettings)
+    plugins: PluginSettings = field(default_factory=PluginSettings)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -253,6 +257,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         observer=ObserverSettings(
             **_own(conf.observer, observer.OPTIONS) | {'intervals': observer.intervals(conf.observer.intervals)}
         ),
+        plugins=PluginSettings(tuple(conf.plugins.prefer)),
     )
     _check(made)
     return made

@@ -23,7 +23,7 @@ from convergence.resources.constraints import CustomConstraint
 from convergence.resources.contract import Call, FinalFailure, Outline, ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.declaring import attributes_class, properties_class, support_of
-from convergence.resources.plugins import load
+from convergence.resources.plugins import Offering, offers
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
 from convergence.resources.shapes import DeclaredProperties
@@ -245,18 +245,18 @@ def _not_made(name: str) -> ResourceType[Any]:
     raise ImportError(f'the package that describes {name} has no class for it')
 
 
-def installed_manifests(namespace: str = NAMESPACE) -> list[Manifest]:
+def installed_manifests(namespace: str = NAMESPACE) -> list[Offering]:
     """The manifests that installed packages offer, by the names of their entry points. What is broken is logged."""
     found = []
-    for name, offered in sorted(load(namespace, 'manifest').items()):
+    for offer in offers(namespace, 'manifest'):
         try:
-            manifest = offered if isinstance(offered, Manifest) else offered()
+            manifest = offer.offered if isinstance(offer.offered, Manifest) else offer.offered()
             if not isinstance(manifest, Manifest):
                 raise TypeError(f'{type(manifest).__qualname__} is no Manifest')
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
-            LOG.error('The manifest %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
+            LOG.error('The manifest %s is unusable and is left out: %s: %s', offer.name, type(error).__name__, error)
         else:
-            found.append(manifest)
+            found.append(Offering(offer.name, offer.package, offer.name, manifest))
     return found
 
 

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from stevedore.extension import ExtensionManager
 from typing_extensions import override
 
 LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """What a package offers under a name.
+
+    :param name: of the entry point, or of what a manifest has.
+    :param package: the distribution; empty where that cannot be told.
+    :param source: what people call it: a manifest by its own name, anything else by the distribution.
+    """
+
+    name: str
+    package: str
+    source: str
+    offered: Any
+
+
+def offers(namespace: str, what: str) -> list[Offering]:
+    """What is offered, also twice under one name, sorted. What cannot be loaded is logged and left out.
+
+    :param what: the kind of thing, for the log.
+    """
+    found = []
+    for extension in _Loader(namespace, what):
+        package = getattr(extension.entry_point.dist, 'name', None) or ''
+        found.append(Offering(extension.name, package, package, extension.plugin))
+    return sorted(found, key=lambda offer: (offer.name, offer.package))
 
 
 def load(namespace: str, what: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ an engine down. Whoever has many types offers a manifest of them, see `convergen
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from convergence.core.claim import Creation
@@ -24,7 +24,8 @@ from convergence.resources.custom import installed_checks
 from convergence.resources.manifest import NAMESPACE as MANIFESTS
 from convergence.resources.manifest import ManifestType, installed_manifests
 from convergence.resources.nested import PROVIDER
-from convergence.resources.plugins import load
+from convergence.resources.plugins import Offering, offers
+from convergence.resources.preference import Preference
 from convergence.resources.reading import did_you_mean
 from convergence.resources.schema import PropertySchema
 from convergence.resources.services import missing_service, unavailable
@@ -63,21 +64,32 @@ class Registry:
         namespace: str = NAMESPACE,
         manifests_in: str = MANIFESTS,
         for_checks: bool = False,
+        prefer: Sequence[str] = (),
     ) -> Registry:
         """Everything that installed packages offer. A type with an entry point of its own wins over one of a manifest.
 
         :param local: enables the types of the local provider, which touch this machine.
         :param api: tells the address of the Orchestration API, for resources that are signalled through it.
         :param for_checks: also what packages describe and cannot make: for whoever checks templates, and makes nothing.
+        :param prefer: the packages from which a type comes that several offer; see `convergence.resources.preference`.
         """
-        loaded = load(namespace, 'resource type')
+        preference, single = Preference(prefer, is_silent=for_checks), offers(namespace, 'resource type')
+        loaded = preference.choose(single)
         if api is not None:
             # What another package offers under these names stays.
             loaded |= {name: kind for name, kind in addressed_types(api).items() if loaded.get(name) is type(kind)}
         installed_checks()  # Properties are checked in transactions, where nothing should be loaded any more.
-        manifests = [each for each in installed_manifests(manifests_in) if for_checks or not each.is_for_checks_only]
-        described = {name: kind for manifest in reversed(manifests) for name, kind in manifest.types().items()}
-        withheld = {name: why for manifest in reversed(manifests) for name, why in manifest.withheld.items()}
+        manifests = [
+            each for each in installed_manifests(manifests_in) if for_checks or not each.offered.is_for_checks_only
+        ]
+        preference.require_known([*single, *manifests])
+        described = preference.choose(
+            Offering(name, each.package, each.source, kind)
+            for each in manifests
+            for name, kind in each.offered.types().items()
+            if name not in loaded
+        )
+        withheld = {name: why for each in reversed(manifests) for name, why in each.offered.withheld.items()}
         return cls({**described, **loaded, **(local_types(local) if local else {})}, withheld=withheld)
 
     @classmethod

@@ -34,7 +34,7 @@ DOORS = {
     'keystonemiddleware': ('convergence.cmd',),
     'rich': ('convergence.cli', 'convergence.cmd'),
     'click': ('convergence.cli', 'convergence.cmd'),
-    'requests': ('convergence.cli.client',),
+    'requests': ('convergence.cli.client', 'convergence.resources.openstack.waiting'),
     'lsprotocol': ('convergence.cli.language_server',),
     'pygls': ('convergence.cli.language_server',),
     'keystoneauth1': ('convergence.cli.keystone', 'convergence.credentials.keystone', 'convergence.cmd.keystone'),

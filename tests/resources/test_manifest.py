@@ -153,6 +153,26 @@ def test_a_package_offers_a_manifest_and_other_packages_win_over_it(monkeypatch,
     assert not is_imported()
 
 
+def test_the_operator_prefers_one_of_two_packages_that_offer_a_type(monkeypatch, caplog):
+    group = 'convergence.resource_manifests'
+    entries = [EntryPoint(name, f'tests.resources.test_manifest:{name}', group) for name in ('offered', 'shorter')]
+    monkeypatch.setattr(
+        extension.ExtensionManager, 'list_entry_points', lambda manager: entries if manager.namespace == group else []
+    )
+    extension.ExtensionManager.ENTRY_POINT_CACHE.clear()
+    assert 'rules' in Registry.installed().describe('Example::Wall')['properties']
+    assert 'Example::Wall: offered by offered and shorter; those of offered are used' in caplog.text
+    preferring = Registry.installed(prefer=['shorter'])
+    assert set(preferring.describe('Example::Wall')['properties']) == set(
+        preferring.describe('Example::Tag')['properties']
+    )
+    assert preferring.names() == Registry.installed().names()
+
+
+def shorter():
+    return Manifest({'format': 1, 'types': {'Example::Wall': json.loads(FILE)['types']['Example::Tag']}}, load)
+
+
 def offered():
     return Manifest(json.loads(FILE), load)
 

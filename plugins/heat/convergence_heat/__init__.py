@@ -7,9 +7,9 @@ from typing import Any
 
 from convergence.resources.contract import ResourceType
 from convergence.resources.manifest import Manifest
-from convergence_heat.implied import AFTER
-from convergence_heat.names import canonical
-from convergence_heat.notified import NOTIFIED
+from convergence.resources.openstack.implied import AFTER
+from convergence.resources.openstack.names import canonical
+from convergence.resources.openstack.notified import NOTIFIED
 
 FILE = 'types.json'
 """The manifest, beside this module. Written by `convergence_heat.writing`."""

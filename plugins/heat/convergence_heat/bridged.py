@@ -8,9 +8,10 @@ from typing import Any
 
 from convergence.core.model import Json
 from convergence.resources.contract import Call, TransientFailure
+from convergence.resources.openstack.labels import uuid_of
+from convergence.resources.openstack.names import NAMES
 from convergence.resources.values import named
-from convergence_heat.labels import uuid_of
-from convergence_heat.names import NAMES, names_in
+from convergence_heat.names import names_in
 from convergence_heat.stack import EngineCalls
 
 _METADATA = '$metadata'

@@ -10,7 +10,8 @@ from keystoneauth1 import exceptions
 from keystoneauth1.session import Session
 
 from convergence.resources.contract import Call, TransientFailure
-from convergence_heat.labels import LABEL, OF_TYPES, Collection, Place, described, uuid_of
+from convergence.resources.openstack.labels import LABEL, described, uuid_of
+from convergence_heat.labels import OF_TYPES, Collection, Place
 
 PAGE = 500
 """Objects that are asked for at once."""

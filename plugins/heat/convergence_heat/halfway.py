@@ -18,8 +18,8 @@ from novaclient.exceptions import ClientException
 from typing_extensions import override
 
 from convergence.resources.contract import TransientFailure
+from convergence.resources.openstack.labels import label
 from convergence_heat.bridged import Bridged
-from convergence_heat.labels import label
 
 BY_DIFFERENCE = frozenset(
     {

@@ -25,6 +25,9 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     ResourceType,
 )
+from convergence.resources.openstack.implied import AFTER
+from convergence.resources.openstack.names import canonical
+from convergence.resources.openstack.notified import NOTIFIED
 from convergence_heat.bridged import Bridged, bridged
 from convergence_heat.carried import carried, restored
 from convergence_heat.changing import changes, updated
@@ -32,10 +35,7 @@ from convergence_heat.describing import described
 from convergence_heat.errors import may_pass, status_of
 from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
 from convergence_heat.halfway import OF_CLASSES
-from convergence_heat.implied import AFTER
 from convergence_heat.labels import OF_TYPES, Place
-from convergence_heat.names import canonical
-from convergence_heat.notified import NOTIFIED
 from convergence_heat.operation import Operation, operation
 from convergence_heat.yielding import GivesWay
 
@@ -182,7 +182,7 @@ class HeatType(ResourceType[Any]):
 
     @override
     def canonical(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
-        """See `convergence_heat.names`."""
+        """See `convergence.resources.openstack.names`."""
         return canonical(self.name, properties, data)
 
     @override

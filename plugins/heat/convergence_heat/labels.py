@@ -6,16 +6,9 @@ object exists and cannot be told from others.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-
-LABEL = 'convergence'
-"""The key of the token in the metadata of an object, and what it begins with in a description."""
-
-MOST_DESCRIPTION = 255
-"""Characters that a description may have, of the services that limit it most."""
 
 
 class Place(StrEnum):
@@ -101,24 +94,3 @@ def collection_of(path: str) -> Collection | None:
     """The collection of which an address is that of the whole, with its endpoint or without."""
     bare = path.partition('?')[0].rstrip('/').removesuffix('.json')
     return next((each for each in OF_TYPES.values() if bare.endswith(each.path)), None)
-
-
-def uuid_of(token: str) -> str:
-    """The token as ids of services have to be, and as Heat makes names of it."""
-    try:
-        return str(uuid.UUID(token))
-    except ValueError:
-        return str(uuid.uuid5(uuid.NAMESPACE_OID, token))
-
-
-def label(token: str) -> str:
-    """The token as a description has it."""
-    return f'{LABEL}:{token}'
-
-
-def described(description: str | None, token: str) -> str:
-    """A description with the token: behind what a user has written himself, until the object's id is stored."""
-    if not description:
-        return label(token)
-    behind = f' [{label(token)}]'
-    return description[: MOST_DESCRIPTION - len(behind)] + behind

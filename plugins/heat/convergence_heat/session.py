@@ -18,10 +18,11 @@ from typing_extensions import override
 
 from convergence.core.model import Action
 from convergence.resources.contract import TransientFailure
-from convergence_heat.labels import LABEL, Collection, Place, collection_of, described, uuid_of
+from convergence.resources.openstack.labels import LABEL, described, uuid_of
+from convergence.resources.openstack.waiting import Waiting, tell
+from convergence_heat.labels import Collection, Place, collection_of
 from convergence_heat.lookups import Lookups, made_up
 from convergence_heat.repeating import REFUSED, answer_of, is_gone
-from convergence_heat.waiting import Waiting, tell
 
 TIMEOUT_S = 60.0
 """How long a service may take to answer."""

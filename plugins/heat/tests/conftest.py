@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugins.heat.tests.cloud import CLOUD
+from tests.fake_cloud.cloud import CLOUD
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from convergence.core.model import Action
 from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
-from plugins.heat.tests.cloud import IMAGE, Cloud
 from plugins.heat.tests.thing import Thing
+from tests.fake_cloud.cloud import IMAGE, Cloud
 
 if importlib.util.find_spec('heat') is None:
     pytest.skip('openstack-heat is not installed: make heat', allow_module_level=True)

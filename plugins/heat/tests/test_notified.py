@@ -2,7 +2,8 @@
 
 import pytest
 from convergence_heat import manifest
-from convergence_heat.notified import EVENTS
+
+from convergence.resources.openstack.notified import EVENTS
 
 ID = 'd9b6a4d0-1f6a-4c53-9f1c-2f0f0f2a9f10'
 OTHER = '0aa5a0f7-7d53-4c2b-8c07-5f7b0a6d4e11'

@@ -7,8 +7,8 @@ import importlib.util
 import pytest
 
 from convergence.core.model import Action
-from plugins.heat.tests.cloud import USER
 from plugins.heat.tests.thing import Thing
+from tests.fake_cloud.cloud import USER
 
 if importlib.util.find_spec('heat') is None:
     pytest.skip('openstack-heat is not installed: make heat', allow_module_level=True)

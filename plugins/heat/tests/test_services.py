@@ -25,8 +25,8 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     TransientFailure,
 )
-from plugins.heat.tests.cloud import IMAGE, USER, Cloud
 from plugins.heat.tests.thing import TOKEN, Thing
+from tests.fake_cloud.cloud import IMAGE, USER, Cloud
 
 if importlib.util.find_spec('heat') is None:
     pytest.skip('openstack-heat is not installed: make heat', allow_module_level=True)

@@ -11,7 +11,7 @@ import pytest
 
 from convergence.resources.manifest import FORMAT, Manifest
 from convergence.testing import Fixture, conformance
-from plugins.heat.tests.cloud import CLOUD, USER, Cloud
+from tests.fake_cloud.cloud import CLOUD, USER, Cloud
 
 if importlib.util.find_spec('heat') is None:
     pytest.skip('openstack-heat is not installed: make heat', allow_module_level=True)

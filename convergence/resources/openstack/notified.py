@@ -1,4 +1,4 @@
-"""Which objects the notifications of services are about, as the services send them. Nothing of Heat is needed.
+"""Which objects the notifications of services are about, as the services send them.
 
 An event that has only begun, and the reports that are sent at intervals, tell of nothing that has happened.
 """
@@ -9,28 +9,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-Place = tuple[str, ...]
+Where = tuple[str, ...]
 """Where the id of an object stands in the payload of a notification: keys, each inside the one before it."""
 
 Notified = Callable[[str, Mapping[str, Any]], Iterable[str]]
 
 _NOTHING_HAPPENED = ('.start', '.exists', '.usage')
 
-SERVERS: Mapping[str, tuple[Place, ...]] = {
+SERVERS: Mapping[str, tuple[Where, ...]] = {
     'compute.instance.': (('instance_id',),),
     # As Nova has it on its topic versioned_notifications.
     'instance.': (('nova_object.data', 'uuid'),),
 }
-VOLUMES: Mapping[str, tuple[Place, ...]] = {'volume.': (('volume_id',),)}
-IMAGES: Mapping[str, tuple[Place, ...]] = {'image.': (('id',),)}
+VOLUMES: Mapping[str, tuple[Where, ...]] = {'volume.': (('volume_id',),)}
+IMAGES: Mapping[str, tuple[Where, ...]] = {'image.': (('id',),)}
 
 
-def _of_neutron(kind: str) -> Mapping[str, tuple[Place, ...]]:
+def _of_neutron(kind: str) -> Mapping[str, tuple[Where, ...]]:
     """Created and changed ones stand there whole, several of them in a list; of removed ones there is the id."""
     return {f'{kind}.': ((kind, 'id'), (f'{kind}s', 'id'), (f'{kind}_id',))}
 
 
-EVENTS: Mapping[str, Mapping[str, tuple[Place, ...]]] = {
+EVENTS: Mapping[str, Mapping[str, tuple[Where, ...]]] = {
     'AWS::EC2::Instance': SERVERS,
     'AWS::EC2::Volume': VOLUMES,
     'OS::Cinder::Volume': VOLUMES,
@@ -46,7 +46,7 @@ EVENTS: Mapping[str, Mapping[str, tuple[Place, ...]]] = {
 """By type: how its events begin, and where each says which object it is about."""
 
 
-def objects_of(events: Mapping[str, tuple[Place, ...]], event_type: str, payload: Mapping[str, Any]) -> Iterator[str]:
+def objects_of(events: Mapping[str, tuple[Where, ...]], event_type: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """The ids that an event names, if it is one of these."""
     if event_type.endswith(_NOTHING_HAPPENED):
         return
@@ -56,7 +56,7 @@ def objects_of(events: Mapping[str, tuple[Place, ...]], event_type: str, payload
                 yield from _at(payload, place)
 
 
-def _at(value: object, place: Place) -> Iterator[str]:
+def _at(value: object, place: Where) -> Iterator[str]:
     """The texts that stand at a place; into lists the way goes to each member."""
     if isinstance(value, list):
         for each in value:

@@ -34,6 +34,7 @@ class Parts:
         ('metadata', r'/servers/(?P<one>[^/]+)/metadata(?:/(?P<key>[^/]+))?'),
         ('volume_action', r'/volumes/(?P<one>[^/]+)/action'),
         ('tags', r'/servers/[^/]+/tags'),
+        ('network_tags', r'/v2.0/(?P<sort>[\w-]+)/(?P<one>[^/]+)/tags'),
         ('router_interface', r'/v2.0/routers/(?P<one>[^/]+)/(?P<what>\w+)_router_interface'),
         ('extra_routes', r'/v2.0/routers/(?P<one>[^/]+)/(?P<what>\w+)_extraroutes'),
         ('subports', r'/v2.0/trunks/(?P<one>[^/]+)/(?P<what>\w+)_subports'),
@@ -134,6 +135,10 @@ class Parts:
 
     def tags(self, method, query, body):
         return 200, {}, {'tags': []}
+
+    def network_tags(self, method, query, body, sort, one):
+        self.things[sort][one]['tags'] = body['tags']
+        return 200, {}, {'tags': body['tags']}
 
     def router_interface(self, method, query, body, one, what):
         ports = self.things['ports']

@@ -16,7 +16,7 @@ from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 from requests.adapters import BaseAdapter
 
-from plugins.heat.tests.parts import Parts, new_id, refusal
+from tests.fake_cloud.parts import Parts, new_id, refusal
 
 PORTS = {'network': 9696, 'compute': 8774, 'block-storage': 8776, 'image': 9292, 'identity': 5000}
 PATHS = {'network': '', 'compute': '/v2.1', 'block-storage': '/v3/project', 'image': '', 'identity': '/v3'}
@@ -117,6 +117,10 @@ class Cloud(Parts, BaseAdapter):
         self.requests.clear()
         self.refuses.clear()
         self.takes_s.clear()
+
+    def wait(self, seconds):
+        """Let time pass."""
+        self.clock_s += seconds
 
     def made(self):
         """The names of all objects that users have made."""
@@ -265,9 +269,9 @@ class Cloud(Parts, BaseAdapter):
             port['device_id'] = thing['id']
         if kind == 'port':
             thing.setdefault('mac_address', f'fa {thing["id"]}')
-        if kind == 'port' and not any(each.get('ip_address') for each in given.get('fixed_ips') or ()):
-            asked = (given.get('fixed_ips') or [{'subnet_id': 'subnet'}])[0]
-            thing['fixed_ips'] = [{**asked, 'ip_address': '10.0.0.9'}]
+        if kind == 'port':
+            asked = given.get('fixed_ips') or [{}]
+            thing['fixed_ips'] = [{'subnet_id': 'kept-subnets', 'ip_address': '10.0.0.9', **each} for each in asked]
         self.things[sort][thing['id']] = thing
         for network in (each['uuid'] for each in networks if kind == 'server' and 'port' not in each):
             self.attach(thing['id'], network)

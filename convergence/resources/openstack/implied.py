@@ -1,4 +1,4 @@
-"""What resources come after although templates do not say so, as Heat's classes find it out. Nothing of Heat is needed.
+"""What resources come after although templates do not say so, as Heat's classes find it out.
 
 Two properties name the same thing where their values are equal, be they known or a `FutureValue`. A name and an id of
 the same thing are not: whoever writes both has to write ``depends_on`` as well, as in Heat.
@@ -17,15 +17,15 @@ ROUTER = 'OS::Neutron::Router'
 GATEWAY = 'OS::Neutron::RouterGateway'
 INTERFACE = 'OS::Neutron::RouterInterface'
 
-Template = Mapping[str, Outline]
+Outlines = Mapping[str, Outline]
 
 
-def of_port(own: Outline, template: Template) -> Iterator[str]:
+def of_port(own: Outline, template: Outlines) -> Iterator[str]:
     """All subnets of its network: of which of them it gets an address is not known."""
     return _having(template, SUBNET, 'network', own.properties.get('network'))
 
 
-def of_server(own: Outline, template: Template) -> Iterator[str]:
+def of_server(own: Outline, template: Outlines) -> Iterator[str]:
     """All subnets of the networks in which it gets ports."""
     networks = own.properties.get('networks')
     for each in networks if isinstance(networks, list) else ():
@@ -33,30 +33,30 @@ def of_server(own: Outline, template: Template) -> Iterator[str]:
             yield from _having(template, SUBNET, 'network', each.get('network'))
 
 
-def of_router(own: Outline, template: Template) -> Iterator[str]:
+def of_router(own: Outline, template: Outlines) -> Iterator[str]:
     """All subnets of the network outside, in which it gets an address."""
     return _having(template, SUBNET, 'network', _outside(own))
 
 
-def of_gateway(own: Outline, template: Template) -> Iterator[str]:
+def of_gateway(own: Outline, template: Outlines) -> Iterator[str]:
     """The subnets of its network, and the interfaces of its router: a gateway goes before them."""
     yield from _having(template, SUBNET, 'network', own.properties.get('network'))
     yield from _having(template, INTERFACE, 'router', own.properties.get('router_id'))
 
 
-def of_route(own: Outline, template: Template) -> Iterator[str]:
+def of_route(own: Outline, template: Outlines) -> Iterator[str]:
     """Whatever connects its router: the next hop has to be in a network of it."""
     router = own.properties.get('router_id')
     yield from _having(template, INTERFACE, 'router', router)
     yield from _having(template, GATEWAY, 'router_id', router)
 
 
-def of_routes(own: Outline, template: Template) -> Iterator[str]:
+def of_routes(own: Outline, template: Outlines) -> Iterator[str]:
     """The interfaces of its router."""
     return _having(template, INTERFACE, 'router', own.properties.get('router'))
 
 
-def of_floating_ip(own: Outline, template: Template) -> Iterator[str]:
+def of_floating_ip(own: Outline, template: Outlines) -> Iterator[str]:
     """The way from its network to its port: gateways and routers there, interfaces here."""
     outside = own.properties.get('floating_network')
     yield from _having(template, GATEWAY, 'network', outside)
@@ -64,22 +64,22 @@ def of_floating_ip(own: Outline, template: Template) -> Iterator[str]:
     yield from _interfaces_at(own.properties.get('port_id'), template)
 
 
-def of_association(own: Outline, template: Template) -> Iterator[str]:
+def of_association(own: Outline, template: Outlines) -> Iterator[str]:
     """The interfaces through which its port is reached."""
     return _interfaces_at(own.properties.get('port_id'), template)
 
 
-def of_forwarding(own: Outline, template: Template) -> Iterator[str]:
+def of_forwarding(own: Outline, template: Outlines) -> Iterator[str]:
     """As above."""
     return _interfaces_at(own.properties.get('internal_port'), template)
 
 
-def of_attachment(own: Outline, template: Template) -> Iterator[str]:
+def of_attachment(own: Outline, template: Outlines) -> Iterator[str]:
     """All route tables of its VPC: they are the routers that get the gateway."""
     return _having(template, 'AWS::EC2::RouteTable', 'VpcId', own.properties.get('VpcId'))
 
 
-AFTER: Mapping[str, Callable[[Outline, Template], Iterator[str]]] = {
+AFTER: Mapping[str, Callable[[Outline, Outlines], Iterator[str]]] = {
     PORT: of_port,
     'OS::Nova::Server': of_server,
     ROUTER: of_router,
@@ -94,11 +94,11 @@ AFTER: Mapping[str, Callable[[Outline, Template], Iterator[str]]] = {
 """For names of types, what resources of them come after."""
 
 
-def _of_type(template: Template, type_name: str) -> Iterator[Outline]:
+def _of_type(template: Outlines, type_name: str) -> Iterator[Outline]:
     return (each for each in template.values() if each.type == type_name)
 
 
-def _having(template: Template, type_name: str, key: str, value: Any) -> Iterator[str]:
+def _having(template: Outlines, type_name: str, key: str, value: Any) -> Iterator[str]:
     """The resources of a type in which a property has a value."""
     return (each.name for each in _of_type(template, type_name) if _same(each.properties.get(key), value))
 
@@ -112,7 +112,7 @@ def _outside(router: Outline) -> Any:
     return gateway.get('network') if isinstance(gateway, Mapping) else None
 
 
-def _interfaces_at(reference: Any, template: Template) -> Iterator[str]:
+def _interfaces_at(reference: Any, template: Outlines) -> Iterator[str]:
     """The interfaces of routers in a subnet in which a port of the template has, or may get, an address."""
     port = template.get(reference.resource) if isinstance(reference, FutureValue) else None
     if port is None or port.type != PORT:
@@ -122,7 +122,7 @@ def _interfaces_at(reference: Any, template: Template) -> Iterator[str]:
             yield interface.name
 
 
-def _may_be_in(port: Outline, subnet: Any, template: Template) -> bool:
+def _may_be_in(port: Outline, subnet: Any, template: Outlines) -> bool:
     fixed = port.properties.get('fixed_ips')
     if isinstance(fixed, list) and fixed:
         return any(isinstance(each, Mapping) and _same(each.get('subnet'), subnet) for each in fixed)

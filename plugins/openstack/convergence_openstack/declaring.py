@@ -1,0 +1,37 @@
+"""Words that the declarations of properties share."""
+
+from __future__ import annotations
+
+from convergence.resources.constraints import CustomConstraint
+from convergence.resources.support import Status, SupportStatus
+
+HIDDEN = SupportStatus(Status.HIDDEN)
+DEPRECATED = SupportStatus(Status.DEPRECATED)
+
+UUID = '^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$'
+"""How ids of images look."""
+
+PROTOCOLS = (
+    *range(256),
+    *(
+        'ah',
+        'dccp',
+        'egp',
+        'esp',
+        'gre',
+        'icmp',
+        'icmpv6',
+        'igmp',
+        'ipv6-encap',
+        'ipv6-frag',
+        'ipv6-icmp',
+        'ipv6-nonxt',
+    ),
+    *('ipv6-opts', 'ipv6-route', 'ospf', 'pgm', 'rsvp', 'sctp', 'tcp', 'udp', 'udplite', 'vrrp'),
+)
+"""Protocols that rules of security groups know."""
+
+
+def by_service(name: str) -> CustomConstraint:
+    """A constraint that only a service can check: the type asks it when it is at work."""
+    return CustomConstraint(name, '', lambda value: None)

@@ -1,0 +1,31 @@
+"""The types by their names in templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from convergence.resources.contract import ResourceType
+from convergence_openstack.networks import Net, Subnet
+from convergence_openstack.ports import Port
+from convergence_openstack.routers import Router, RouterInterface
+
+TYPES: Mapping[str, type[ResourceType[Any]]] = {
+    'OS::Neutron::Net': Net,
+    'OS::Neutron::Port': Port,
+    'OS::Neutron::Router': Router,
+    'OS::Neutron::RouterInterface': RouterInterface,
+    'OS::Neutron::Subnet': Subnet,
+}
+"""All that the manifest offers."""
+
+
+def load(name: str) -> ResourceType[Any]:
+    """A type.
+
+    :raises ImportError: there is none of that name.
+    """
+    found = TYPES.get(name)
+    if found is None:
+        raise ImportError(f'convergence-openstack has no type {name}')
+    return found()

@@ -1,0 +1,73 @@
+"""The types live through what the engine does with them: a real session and openstacksdk, a cloud in memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import convergence_openstack
+import pytest
+
+from convergence.resources.manifest import FORMAT, Manifest
+from convergence.testing import Fixture, conformance
+from tests.fake_cloud.cloud import CLOUD, USER, Cloud
+
+if not pytest.importorskip('openstack', reason='openstacksdk is not installed: make openstack-types'):
+    raise AssertionError
+
+from convergence_openstack.library import load
+
+ENTRIES = json.loads(
+    Path(convergence_openstack.__file__).with_name(convergence_openstack.FILE).read_text(encoding='utf-8')
+)['types']
+
+
+def fixture(name, properties, **more):
+    """How a type is tried out."""
+    return Fixture(
+        lambda: Manifest({'format': FORMAT, 'types': {name: ENTRIES[name]}}, load).types()[name],
+        properties,
+        credentials=lambda: USER,
+        leftovers=CLOUD.made,
+        boundaries=((Cloud, 'handle'),),
+        wait=CLOUD.wait,
+        **more,
+    )
+
+
+PORT = {'network': 'kept-networks', 'fixed_ips': [{'ip_address': '10.0.0.5'}]}
+FIXTURES = {
+    'network': fixture('OS::Neutron::Net', {'name': 'n'}, changed={'name': 'm'}),
+    'network with words and tags': fixture(
+        'OS::Neutron::Net',
+        {'value_specs': {'description': 'words of mine'}, 'tags': ['a']},
+        changed={'value_specs': {'description': 'other words'}, 'tags': ['a', 'b'], 'admin_state_up': False},
+    ),
+    'subnet': fixture(
+        'OS::Neutron::Subnet',
+        {'network': 'kept-networks', 'cidr': '10.1.0.0/24'},
+        changed={'network': 'kept-networks', 'cidr': '10.1.0.0/24', 'dns_nameservers': ['10.0.0.1']},
+        impossible=[{'network': 'kept-networks'}],
+        replaced={'network': 'kept-networks', 'cidr': '10.2.0.0/24'},
+    ),
+    'port': fixture(
+        'OS::Neutron::Port',
+        {'network': 'kept-networks', 'value_specs': {'description': 'words of mine'}},
+        changed={'network': 'kept-networks', 'value_specs': {'description': 'words of mine'}, 'admin_state_up': False},
+    ),
+    'port with an address': fixture(
+        'OS::Neutron::Port', PORT, replaced={**PORT, 'mac_address': 'fa:16:3e:00:00:02'}
+    ),
+    'router': fixture(
+        'OS::Neutron::Router',
+        {'external_gateway_info': {'network': 'kept-networks'}},
+        changed={'external_gateway_info': {'network': 'kept-networks', 'enable_snat': False}},
+    ),
+    'interface': fixture('OS::Neutron::RouterInterface', {'router': 'kept-routers', 'subnet': 'kept-subnets'}),
+}  # fmt: skip
+CASES = [(name, case) for name, each in FIXTURES.items() for case in conformance(each)]
+
+
+@pytest.mark.parametrize('case', [case for _, case in CASES], ids=[f'{name}: {case}' for name, case in CASES])
+def test_life(case, cloud):
+    case.run()
