@@ -163,7 +163,8 @@ class Cloud(Parts, BaseAdapter):
         if not path or re.fullmatch(r'/v[\d.]+', path):
             return _versions(service)
         self.requests.append((request.method, path))
-        self.is_new = 'X-OpenStack-Nova-API-Version' in request.headers
+        version = request.headers.get('X-OpenStack-Nova-API-Version') or '2.1'
+        self.is_new = version == 'latest' or int(version.partition('.')[2]) >= 47
         if request.method == 'POST' and self.refuses:
             status, headers, text = self.refuses.pop(0)
             return status, headers, refusal(service, status, text)

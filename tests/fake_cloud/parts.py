@@ -32,6 +32,7 @@ class Parts:
         ('interfaces', r'/servers/(?P<server>[^/]+)/os-interface(?:/(?P<port>[^/]+))?'),
         ('server_action', r'/servers/(?P<one>[^/]+)/action'),
         ('metadata', r'/servers/(?P<one>[^/]+)/metadata(?:/(?P<key>[^/]+))?'),
+        ('volume_metadata', r'/volumes/(?P<one>[^/]+)/metadata'),
         ('volume_action', r'/volumes/(?P<one>[^/]+)/action'),
         ('tags', r'/servers/[^/]+/tags'),
         ('network_tags', r'/v2.0/(?P<sort>[\w-]+)/(?P<one>[^/]+)/tags'),
@@ -123,8 +124,14 @@ class Parts:
         if method == 'DELETE':
             gone = metadata.pop(key, None) is None
             return (404, {}, refusal('compute', 404, 'no such key')) if gone else (204, {}, None)
+        if method == 'PUT' and key is None:
+            metadata.clear()
         metadata.update(body['metadata'])
         return 200, {}, {'metadata': metadata}
+
+    def volume_metadata(self, method, query, body, one):
+        self.things['volumes'][one]['metadata'] = body['metadata']
+        return 200, {}, body
 
     def volume_action(self, method, query, body, one):
         size = body['os-extend']['new_size']

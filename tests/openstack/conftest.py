@@ -12,18 +12,22 @@ import pytest
 from tests.openstack.layout import VARIABLE
 from tests.services import SERVICES, Missing
 
+WHOSE = {'heat': 'heat', 'openstack': 'openstack'}
+"""Packages by the names of their manifests, with what each needs."""
+
 pytest.register_assert_rewrite('tests.openstack.installation')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the sweep of crashes be thorough."""
+    """Let the sweep of crashes be thorough, and choose whose types are tried out."""
     parser.addoption('--every-request', action='store_true', help='kill workers at requests that only read, too')
+    parser.addoption('--types', default='heat', choices=WHOSE, help='the package whose types are tried out')
 
 
 @pytest.fixture(scope='session')
-def control_plane():
+def control_plane(request):
     """The control plane that runs."""
-    reason = _missing()
+    reason = _missing(request.config.getoption('--types'))
     if reason:
         SERVICES.missing['openstack'] = reason
         pytest.skip(reason)
@@ -38,11 +42,11 @@ def control_plane():
     return plane
 
 
-def _missing() -> str:
+def _missing(types: str) -> str:
     if VARIABLE not in os.environ:
         return 'no control plane was started: make openstack'
-    if importlib.util.find_spec('heat') is None:
-        return 'openstack-heat is not installed: make openstack'
+    if importlib.util.find_spec(WHOSE[types]) is None:
+        return f'{WHOSE[types]} is not installed: make openstack'
     return ''
 
 
@@ -51,7 +55,7 @@ def installation(control_plane, request, tmp_path_factory) -> Iterator:
     """Convergence, with as many processes as the module says in `PROCESSES`."""
     from tests.openstack.installation import installed
 
-    processes = getattr(request.module, 'PROCESSES', {})
+    processes = {**getattr(request.module, 'PROCESSES', {}), 'types': request.config.getoption('--types')}
     with installed(control_plane.layout, tmp_path_factory.mktemp('installation'), **processes) as made:
         yield made
         left = made.ended()

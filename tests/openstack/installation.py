@@ -19,6 +19,7 @@ from tests.chaos.installation import Points
 from tests.openstack import contents
 from tests.openstack.configuration import account
 from tests.openstack.layout import Layout
+from tests.openstack.process import REQUESTS, TYPES
 from tests.services import SERVICES, unique_name
 
 ROOT = Path(__file__).parents[2]
@@ -32,9 +33,11 @@ class Installation(Launcher):
 
     :param directory: for what they write.
     :param urls: of the database and the broker.
+    :param types: the package whose types are tried out, by its manifest.
+    :ivar requests: the file in which each request of theirs to a service has a line.
     """
 
-    def __init__(self, layout: Layout, directory: Path, urls: tuple[str, str]) -> None:
+    def __init__(self, layout: Layout, directory: Path, urls: tuple[str, str], types: str = 'heat') -> None:
         database_url, rabbit_url = urls
         (port,) = free_ports(1)
         self._url = f'http://127.0.0.1:{port}'
@@ -46,6 +49,7 @@ class Installation(Launcher):
             'api': {'port': port, 'public_url': self._url, 'authentication': 'keystone'},
             'keystone_authtoken': account(layout, 'convergence') | {'www_authenticate_uri': layout.auth_url},
             'trustee': {'auth_section': 'keystone_authtoken'},
+            'plugins': {'prefer': types},
             'credentials': {'method': 'trusts', 'delegated_roles': 'member'},
             # What a worker that was killed has asked for may still be on its way to a service for so long: where less was
             # waited for on a busy machine, what Neutron and Nova had not shown yet was left there.
@@ -60,7 +64,8 @@ class Installation(Launcher):
         environment = {'PYTHONPATH': str(ROOT), 'HOME': str(directory), 'PYTHONWARNINGS': 'ignore'}
         super().__init__(directory, merged(QUICK, sections), environment, special='tests.openstack.process')
         self.points = Points(directory / 'failpoints')
-        self.environment[VARIABLE] = str(self.points.directory)
+        self.requests = directory / 'requests'
+        self.environment |= {VARIABLE: str(self.points.directory), TYPES: types, REQUESTS: str(self.requests)}
         self._counts = {'engine': 0, 'worker': 0}
         self._api: LaunchedProcess | None = None
 
@@ -236,12 +241,14 @@ class Stack:
 
 
 @contextmanager
-def installed(layout: Layout, directory: Path, engines: int = 1, workers: int = 1) -> Iterator[Installation]:
+def installed(
+    layout: Layout, directory: Path, engines: int = 1, workers: int = 1, types: str = 'heat'
+) -> Iterator[Installation]:
     """An installation with a database of its own in the PostgreSQL of this machine, on its RabbitMQ."""
     server = SERVICES.get('postgresql')
     url = server.create()
     try:
-        installation = Installation(layout, directory, (url, SERVICES.get('rabbit').url))
+        installation = Installation(layout, directory, (url, SERVICES.get('rabbit').url), types)
         try:
             installation.begin(engines, workers)
             yield installation

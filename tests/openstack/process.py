@@ -1,6 +1,6 @@
 """An engine or a worker with failpoints around each request to a service; otherwise as `tests.chaos.process`.
 
-A worker that is killed lives again within a moment: its next life is a fork of a process that has Heat's classes already.
+A worker that is killed lives again within a moment: its next life is a fork of a process that has the types already.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import re
 import signal
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +22,12 @@ from requests.adapters import HTTPAdapter
 from convergence.cmd import engine, worker
 from tests.chaos import failpoints
 from tests.chaos.process import open_parts
+
+TYPES = 'CONVERGENCE_OPENSTACK_TYPES'
+"""Names the package whose types are tried out, by its manifest."""
+
+REQUESTS = 'CONVERGENCE_OPENSTACK_REQUESTS'
+"""Names the file into which each request is written."""
 
 _PR_SET_PDEATHSIG = 1
 _SERVICES = ('keystone', 'glance', 'placement', 'neutron', 'nova', 'cinder')
@@ -38,10 +46,14 @@ def name_of(method: str, url: str) -> str:
 def watch_requests() -> None:
     """Have failpoints around each request that this process sends over HTTP."""
     points = failpoints.from_environment()
+    told = Path(os.environ[REQUESTS]) if REQUESTS in os.environ else None
     send = HTTPAdapter.send
 
     def watched(self: HTTPAdapter, request: PreparedRequest, *arguments: Any, **options: Any) -> Response:
         what = name_of(str(request.method), str(request.url))
+        if told is not None:
+            with told.open('a') as lines:
+                lines.write(f'{what}\n')
         answer: Response = points.request(lambda: send(self, request, *arguments, **options), what)
         return answer
 
@@ -50,10 +62,9 @@ def watch_requests() -> None:
 
 def live(arguments: list[str]) -> int:
     """Work in a process of one's own, and again in another one whenever that is killed; the exit code."""
-    from convergence_heat.library import load
-
     with contextlib.suppress(ImportError):
-        load('')  # has all classes imported before it finds that there is none of that name
+        # Has all classes imported before it finds that there is none of that name.
+        import_module(f'convergence_{os.environ[TYPES]}.library').load('')
     while True:
         process_id = os.fork()
         if process_id == 0:

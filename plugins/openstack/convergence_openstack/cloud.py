@@ -100,6 +100,14 @@ class Cloud:
                 return None
             raise
 
+    def remove(self, service: str, path: str) -> None:
+        """Remove what is at a path. That nothing is there is no error."""
+        try:
+            self.ask(service, 'DELETE', path)
+        except HttpException as error:
+            if error.status_code != 404:
+                raise
+
     def listed(self, service: str, path: str, plural: str, **params: Any) -> Iterator[Mapping[str, Any]]:
         """The objects of a list, page by page."""
         marker: dict[str, str] = {}

@@ -99,6 +99,7 @@ class CloudType(ResourceType[Any]):
     * `later`: properties that take further requests, made by `put`, when the object is there.
     * `live`: properties whose live value an observation tells: the keys of `sent` with those names.
     * `removal_takes_time`: whether an object is still there for a while when its removal has begun.
+    * `first_pause_s`: to the first look whether an object is made.
 
     The progress of an action is a step: ``finish`` sends the requests that follow a creation, ``wait`` and ``gone``
     look; other steps are the type's own.
@@ -110,6 +111,7 @@ class CloudType(ResourceType[Any]):
     later: ClassVar[tuple[str, ...]] = ()
     live: ClassVar[tuple[str, ...]] = ()
     removal_takes_time: ClassVar[bool] = False
+    first_pause_s: ClassVar[float] = FIRST_PAUSE_S
     retry: ClassVar[RetryPolicy] = PATIENCE
     reference_of: ClassVar[tuple[str, ...] | None] = ()
 
@@ -298,7 +300,7 @@ class CloudType(ResourceType[Any]):
         if self.is_built(shown):
             task.saw(shown)
             return Done(object_id, data)
-        return InProgress({'step': 'wait', 'looks': looks + 1}, object_id, data, pause_s(looks))
+        return InProgress({'step': 'wait', 'looks': looks + 1}, object_id, data, pause_s(looks, self.first_pause_s))
 
     def updated(self, task: Task) -> Answer:
         """All that an update wanted is done."""
@@ -311,11 +313,7 @@ class CloudType(ResourceType[Any]):
 
     def remove(self, task: Task) -> None:
         """Have the service remove the object. That it is gone is no error."""
-        try:
-            self.ask(task, 'DELETE')
-        except HttpException as error:
-            if error.status_code != 404:
-                raise
+        task.cloud.remove(self.collection.service, f'{self.collection.path}/{task.object_id}')
 
     def ask(self, task: Task, method: str, behind: str = '', body: Any = None) -> Any:
         """A request about the object, or about a part of it."""
@@ -442,6 +440,6 @@ def looks_of(progress: Mapping[str, Any]) -> int:
     return int(progress.get('looks', 0))
 
 
-def pause_s(looks: int) -> float:
+def pause_s(looks: int, first_s: float = FIRST_PAUSE_S) -> float:
     """The seconds to the next look."""
-    return min(FIRST_PAUSE_S * PAUSES_GROW ** min(looks, 20), MOST_POLL_S)
+    return min(first_s * PAUSES_GROW ** min(looks, 20), MOST_POLL_S)

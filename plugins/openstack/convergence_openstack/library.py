@@ -6,16 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from convergence.resources.contract import ResourceType
+from convergence_openstack.attachments import VolumeAttachment
+from convergence_openstack.key_pairs import KeyPair
 from convergence_openstack.networks import Net, Subnet
 from convergence_openstack.ports import Port
 from convergence_openstack.routers import Router, RouterInterface
+from convergence_openstack.servers import Server
+from convergence_openstack.volumes import Volume
 
 TYPES: Mapping[str, type[ResourceType[Any]]] = {
+    'OS::Cinder::Volume': Volume,
+    'OS::Cinder::VolumeAttachment': VolumeAttachment,
     'OS::Neutron::Net': Net,
     'OS::Neutron::Port': Port,
     'OS::Neutron::Router': Router,
     'OS::Neutron::RouterInterface': RouterInterface,
     'OS::Neutron::Subnet': Subnet,
+    'OS::Nova::KeyPair': KeyPair,
+    'OS::Nova::Server': Server,
 }
 """All that the manifest offers."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from convergence.resources.manifest import FORMAT, Manifest
 from convergence.testing import Fixture, conformance
-from tests.fake_cloud.cloud import CLOUD, USER, Cloud
+from tests.fake_cloud.cloud import CLOUD, IMAGE, USER, Cloud
 
 if not pytest.importorskip('openstack', reason='openstacksdk is not installed: make openstack-types'):
     raise AssertionError
@@ -35,6 +35,7 @@ def fixture(name, properties, **more):
     )
 
 
+SERVER = {'image': 'cirros', 'flavor': 'm1.tiny', 'networks': [{'network': 'kept-networks'}]}
 PORT = {'network': 'kept-networks', 'fixed_ips': [{'ip_address': '10.0.0.5'}]}
 FIXTURES = {
     'network': fixture('OS::Neutron::Net', {'name': 'n'}, changed={'name': 'm'}),
@@ -64,6 +65,38 @@ FIXTURES = {
         changed={'external_gateway_info': {'network': 'kept-networks', 'enable_snat': False}},
     ),
     'interface': fixture('OS::Neutron::RouterInterface', {'router': 'kept-routers', 'subnet': 'kept-subnets'}),
+    'volume': fixture(
+        'OS::Cinder::Volume',
+        {'size': 1, 'metadata': {'of': 'mine'}},
+        changed={'size': 2, 'name': 'v', 'metadata': {'of': 'yours'}, 'volume_type': 'plain'},
+        impossible=[{'snapshot_id': IMAGE, 'image': IMAGE}],
+    ),
+    'key pair': fixture(
+        'OS::Nova::KeyPair', {'name': 'k', 'save_private_key': True}, replaced={'name': 'k', 'public_key': 'a'}
+    ),
+    'server': fixture(
+        'OS::Nova::Server',
+        {**SERVER, 'metadata': {'of': 'mine'}},
+        changed={**SERVER, 'name': 'renamed', 'flavor': 'm1.small', 'metadata': {'of': 'yours'}},
+        replaced={**SERVER, 'config_drive': True},
+        impossible=[{'flavor': 'm1.tiny'}, {**SERVER, 'flavor': 'no such'}],
+    ),
+    'server with a port of its own': fixture(
+        'OS::Nova::Server',
+        {**SERVER, 'networks': [{'subnet': 'kept-subnets'}]},
+        changed={**SERVER, 'networks': [{'network': 'kept-networks'}]},
+    ),
+    'server with a port': fixture(
+        'OS::Nova::Server',
+        {**SERVER, 'networks': [{'port': 'kept-ports'}]},
+        changed={**SERVER, 'networks': [{'network': 'kept-networks'}]},
+        replaced={**SERVER, 'networks': [{'port': 'kept-ports'}], 'config_drive': True},
+    ),
+    'attachment': fixture(
+        'OS::Cinder::VolumeAttachment',
+        {'instance_uuid': 'kept-servers', 'volume_id': 'kept-volumes'},
+        changed={'instance_uuid': 'kept-servers', 'volume_id': 'kept-volumes', 'mountpoint': '/dev/vdc'},
+    ),
 }  # fmt: skip
 CASES = [(name, case) for name, each in FIXTURES.items() for case in conformance(each)]
 
