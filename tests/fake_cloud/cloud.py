@@ -40,6 +40,7 @@ EXTENSIONS = ('router', 'security-group', 'trunk', 'extraroute-atomic')
 IMAGE = '2d3f4d4f-c91d-42a5-803a-8ae740dafa02'
 """The id of the only image."""
 
+FOUND_BY = ('name', 'id', 'description', 'device_id', 'project_id')
 _SHOWN = ('tenant_id', 'qos_policy_id', 'l2_adjacency', 'propagate_uplink_status', 'dns_assignment', 'device_owner')
 _SHOWN += ('allowed_address_pairs', 'security_groups', 'network_id', 'created_at', 'links', 'dns_name', 'encrypted')
 _SHOWN += ('availability_zone', 'snapshot_id', 'source_volid', 'size', 'multiattach', 'accessIPv6', 'parent_id')
@@ -96,10 +97,11 @@ class Cloud(Parts, BaseAdapter):
         for things in self.things.values():
             for key in [key for key in things if key != IMAGE]:
                 del things[key]
-        for sort in ('networks', 'routers', 'servers', 'volumes', 'domains'):
+        for sort in ('networks', 'routers', 'servers', 'volumes', 'domains', 'floatingips'):
             key = f'kept-{sort}'
             kept = {'id': key, 'name': key, 'status': 'available', 'attachments': [], 'metadata': {}, 'description': ''}
             kept |= {'routes': []} if sort == 'routers' else {}
+            kept |= {'port_id': None, 'floating_ip_address': '172.24.0.9'} if sort == 'floatingips' else {}
             self.things[sort][key] = kept
         subnet = {'id': 'kept-subnets', 'name': 'kept-subnets', 'network_id': 'kept-networks'}
         self.things['subnets']['kept-subnets'] = subnet
@@ -128,8 +130,13 @@ class Cloud(Parts, BaseAdapter):
         attached = [
             ('attachments', volume['id']) for volume in self.things['volumes'].values() if volume['attachments']
         ]
+        attached += [
+            ('associations', each['id'])
+            for each in self.things['floatingips'].values()
+            if 'kept-' in each['id'] and each['port_id']
+        ]
         named = [f'{sort} {key}' for sort, key in (*found, *attached) if key != IMAGE]
-        return [name for name in named if 'kept-' not in name or 'attachments' in name]
+        return [name for name in named if 'kept-' not in name or name.startswith(('attachments', 'associations'))]
 
     def send(self, request, **options):
         """Serve a prepared request; `handle` is what a test may make fail."""
@@ -213,7 +220,7 @@ class Cloud(Parts, BaseAdapter):
         if one is None and method == 'POST':
             return self._make(sort, kind, body)
         if one is None:
-            names = {key: values for key, values in query.items() if key in ('name', 'id', 'description', 'device_id')}
+            names = {key: values for key, values in query.items() if key in FOUND_BY}
             fitting = [each for each in things.values() if all(str(each.get(k)) in v for k, v in names.items())]
             page = [] if 'marker' in query else fitting
             return 200, {}, {sort.replace('-', '_'): page}
@@ -241,9 +248,14 @@ class Cloud(Parts, BaseAdapter):
                     'flavor': {'original_name': self.flavors[shown.get('flavor', {'id': '1'})['id']]['name']}
                 }
             shown = shown | {'addresses': {'net': addresses} if addresses else {}}
-        if shown.get('ready at', 0.0) > self.clock_s:
-            shown = shown | {'status': 'creating' if sort == 'volumes' else 'BUILD'}
+        shown = self._as_far(sort, shown)
         return 200, {}, {kind: shown} if kind else shown
+
+    def _as_far(self, sort, thing):
+        """An object as it is by now."""
+        if thing.get('ready at', 0.0) <= self.clock_s:
+            return thing
+        return thing | {'status': 'creating' if sort == 'volumes' else 'BUILD'}
 
     def _make(self, sort, kind, body):
         given = body[kind]
@@ -277,7 +289,7 @@ class Cloud(Parts, BaseAdapter):
         for network in (each['uuid'] for each in networks if kind == 'server' and 'port' not in each):
             self.attach(thing['id'], network)
         thing['ready at'] = self.clock_s + self.takes_s.get(sort, 0.0)
-        return 202 if kind == 'server' else 201, {}, {kind: thing}
+        return 202 if kind == 'server' else 201, {}, {kind: self._as_far(sort, thing)}
 
     def _remove(self, sort, one):
         used = [

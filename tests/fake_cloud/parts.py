@@ -38,6 +38,8 @@ class Parts:
         ('network_tags', r'/v2.0/(?P<sort>[\w-]+)/(?P<one>[^/]+)/tags'),
         ('router_interface', r'/v2.0/routers/(?P<one>[^/]+)/(?P<what>\w+)_router_interface'),
         ('extra_routes', r'/v2.0/routers/(?P<one>[^/]+)/(?P<what>\w+)_extraroutes'),
+        ('images', r'/v2/images(?:/(?P<one>[^/]+))?'),
+        ('image_part', r'/v2/images/(?P<one>[^/]+)/(?P<part>\w+)(?:/(?P<key>[^/]+))?'),
         ('subports', r'/v2.0/trunks/(?P<one>[^/]+)/(?P<what>\w+)_subports'),
         ('rules', r'/v2.0/security-group-rules(?:/(?P<one>[^/]+))?'),
         ('membership', r'/groups/(?P<group>[^/]+)/users/(?P<user>[^/]+)'),
@@ -166,6 +168,51 @@ class Parts:
         routes = [each for each in router.get('routes') or () if each not in given]
         router['routes'] = [*routes, *given] if what == 'add' else routes
         return 200, {}, {'router': router}
+
+    def images(self, method, query, body, one):
+        images = self.things['images']
+        if method == 'POST':
+            made = {'id': new_id(), 'status': 'queued', 'visibility': 'private', 'tags': [], **body}
+            if made['id'] in images:
+                return 409, {}, {'message': 'Image ID exists'}
+            images[made['id']] = made
+            return 201, {}, made
+        if one is None:
+            found = [each for each in images.values() if each.get('name') in query.get('name', [each.get('name')])]
+            return 200, {}, {'images': found}
+        if one not in images:
+            return 404, {}, {'message': f'no image {one}'}
+        if method == 'DELETE':
+            del images[one]
+            return 204, {}, None
+        for change in body or () if method == 'PATCH' else ():
+            name = change['path'].removeprefix('/')
+            if change['op'] == 'remove':
+                del images[one][name]
+            else:
+                images[one][name] = change['value']
+        return 200, {}, {key: value for key, value in images[one].items() if key != '$members'}
+
+    def image_part(self, method, query, body, one, part, key):
+        image = self.things['images'][one]
+        members = image.setdefault('$members', [])
+        if part == 'import':
+            if image['status'] != 'queued':
+                return 409, {}, {'message': 'Only images with status queued can be imported'}
+            image['status'] = 'active'
+            return 202, {}, None
+        if part == 'actions':
+            image['status'] = 'deactivated' if key == 'deactivate' else 'active'
+            return 204, {}, None
+        if method == 'POST':
+            if body['member'] in members:
+                return 409, {}, {'message': 'it is a member'}
+            members.append(body['member'])
+            return 200, {}, {'member_id': body['member']}
+        if method == 'DELETE':
+            members.remove(key)
+            return 204, {}, None
+        return 200, {}, {'members': [{'member_id': each} for each in members]}
 
     def subports(self, method, query, body, one, what):
         trunk = self.things['trunks'][one]

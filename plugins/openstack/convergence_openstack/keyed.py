@@ -129,7 +129,7 @@ class KeyedType(CloudType):
             if step == 'take':
                 return self.taken(task)
             if step == 'wait':
-                return self.waited(task, self.shown(task), looks_of(progress))
+                return self.waited(task, {}, looks_of(progress))
             return self.go_on(task, action, progress)
 
     @override

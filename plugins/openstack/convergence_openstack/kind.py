@@ -404,7 +404,10 @@ class CloudType(ResourceType[Any]):
         shown = shown or self.shown(task)
         for name in later:
             self.put(task, name, shown)
-        return self.waited(task, self.shown(task) if later else shown, 0)
+        answer = self.waited(task, shown, 0)
+        if later:
+            SHOWN.drop(task.call.token)
+        return answer
 
     def _put_changed(self, task: Task, changed: frozenset[str]) -> Shown | None:
         given = task.given

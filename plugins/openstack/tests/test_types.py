@@ -35,6 +35,7 @@ def fixture(name, properties, **more):
     )
 
 
+IMAGED = {'disk_format': 'raw', 'container_format': 'bare', 'location': 'http://example.org/image'}
 SERVER = {'image': 'cirros', 'flavor': 'm1.tiny', 'networks': [{'network': 'kept-networks'}]}
 PORT = {'network': 'kept-networks', 'fixed_ips': [{'ip_address': '10.0.0.5'}]}
 FIXTURES = {
@@ -91,6 +92,34 @@ FIXTURES = {
         {**SERVER, 'networks': [{'port': 'kept-ports'}]},
         changed={**SERVER, 'networks': [{'network': 'kept-networks'}]},
         replaced={**SERVER, 'networks': [{'port': 'kept-ports'}], 'config_drive': True},
+    ),
+    'floating IP': fixture(
+        'OS::Neutron::FloatingIP',
+        {'floating_network': 'kept-networks'},
+        changed={'floating_network': 'kept-networks', 'port_id': 'kept-ports'},
+    ),
+    'association': fixture(
+        'OS::Neutron::FloatingIPAssociation',
+        {'floatingip_id': 'kept-floatingips', 'port_id': 'kept-ports'},
+        changed={'floatingip_id': 'kept-floatingips', 'port_id': 'kept-ports', 'fixed_ip_address': '10.0.0.7'},
+    ),
+    'security group': fixture(
+        'OS::Neutron::SecurityGroup',
+        {'description': 'doors', 'rules': [{'protocol': 'tcp', 'port_range_min': 22, 'port_range_max': 22}]},
+        changed={'rules': [{'protocol': 'icmp'}, {'direction': 'egress', 'remote_mode': 'remote_group_id'}]},
+        impossible=[{'name': 'default'}],
+    ),
+    'image': fixture(
+        'OS::Glance::WebImage',
+        {**IMAGED, 'members': ['a'], 'visibility': 'shared', 'extra_properties': {'mine': '1'}},
+        changed={**IMAGED, 'members': ['b'], 'visibility': 'shared', 'active': False, 'tags': ['t']},
+        replaced={**IMAGED, 'location': 'http://example.org/other'},
+        impossible=[{**IMAGED, 'members': ['a']}],
+    ),
+    'project': fixture(
+        'OS::Keystone::Project',
+        {'name': 'p', 'description': 'of mine', 'domain': 'kept-domains'},
+        changed={'name': 'p', 'domain': 'kept-domains', 'tags': ['a']},
     ),
     'attachment': fixture(
         'OS::Cinder::VolumeAttachment',
