@@ -15,7 +15,7 @@ from convergence.resources.contract import (
     TransientFailure,
 )
 
-BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+BUSY = frozenset({408, 413, 425, 429, 500, 502, 503, 504})
 """What a service answers that may answer otherwise in a while."""
 
 _ADVICE = {

@@ -16,6 +16,9 @@ from convergence_openstack.task import Task
 MADE_PORTS = 'ports'
 """In the private data: ports were made for the server, or were about to be. They carry its label."""
 
+NAMED_PORTS = 'named'
+"""In the private data, while an update goes on: ports of templates, which are not taken for those that Nova made."""
+
 Entry = Mapping[str, Any]
 """One of the networks in a template."""
 
@@ -102,7 +105,7 @@ def settle(task: Task) -> bool:
     live = interfaces(task)
     asked = wanted(task) if allocated is None else []
     assert not isinstance(asked, str)
-    missing, kept = _compared(asked, live)
+    missing, kept = _compared(asked, live, set(task.data.get(NAMED_PORTS) or ()))
     surplus = [each['port_id'] for each in live if each['port_id'] not in kept]
     for port_id in surplus:
         detach(task, port_id)
@@ -117,6 +120,15 @@ def settle(task: Task) -> bool:
             if port['id'] not in kept:
                 task.cloud.remove('network', f'/ports/{port["id"]}')
     return True
+
+
+def keep_named(task: Task, before: Mapping[str, Any]) -> None:
+    """Remember the ports that templates name, before and now, until an update has succeeded."""
+    ports = {str(each['port']) for given in (before, task.given) for each in entries(given) if each.get('port')}
+    named = sorted(ports | set(task.data.get(NAMED_PORTS) or ()))
+    if named != (task.data.get(NAMED_PORTS) or []):
+        task.data[NAMED_PORTS] = named
+        task.record()
 
 
 def attach(task: Task, one: Mapping[str, Any]) -> None:
@@ -161,11 +173,11 @@ def floating_ips(task: Task, before: Mapping[str, Any]) -> None:
 
 
 def _compared(
-    asked: Sequence[Mapping[str, Any]], live: Sequence[Interface]
+    asked: Sequence[Mapping[str, Any]], live: Sequence[Interface], named: set[str]
 ) -> tuple[list[Mapping[str, Any]], set[str]]:
     """What is missing, and which ports stay."""
-    missing, kept = [], {str(one['port']) for one in asked if one.get('port')}
-    free = [each for each in live if each['port_id'] not in kept]
+    kept = {str(one['port']) for one in asked if one.get('port')}
+    free = [each for each in live if each['port_id'] not in kept | named]
     missing = [one for one in asked if one.get('port') and one['port'] not in {each['port_id'] for each in live}]
     for one in asked:
         if one.get('port'):

@@ -342,11 +342,12 @@ class CloudType(ResourceType[Any]):
 
     def _difference(self, task: Task) -> tuple[dict[str, Any], frozenset[str]]:
         """What was applied, and which properties are to be another value now, or after earlier attempts."""
-        before = dict(canonical('', named(task.call.previous), task.data))
+        # Some names stood for something when they were applied, others were looked up just now.
+        before = canonical('', canonical('', named(task.call.previous), task.call.data), task.data)
         tried = task.data.get(TRIED) or ()
         after = task.given
         differing = {name for name in after if exact_text(before.get(name)) != exact_text(after[name])}
-        return before, frozenset(differing | (set(tried) & set(after)))
+        return dict(before), frozenset(differing | (set(tried) & set(after)))
 
     def _asked_for(self, task: Task) -> Shown:
         place, body = self.collection, self.body(task)

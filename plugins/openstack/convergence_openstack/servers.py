@@ -178,6 +178,7 @@ class Server(CloudType):
         if 'user_data' in slow and task.given['user_data_update_policy'] != 'REBUILD':
             slow -= {'user_data'}
         if 'networks' in changed:
+            interfaces.keep_named(task, before)
             interfaces.floating_ips(task, before)
         return self._go_on(task, {'changed': sorted(slow), 'begun': False, 'rebuilt': False, 'looks': 0})
 
@@ -294,6 +295,7 @@ class Server(CloudType):
     def _updated(self, task: Task, changed: set[str]) -> Answer:
         if 'networks' in changed:
             interfaces.floating_ips(task, {})
+            task.data[interfaces.NAMED_PORTS] = []
         return self.updated(task)
 
     def _once_more(self, progress: Mapping[str, Any], looks: int) -> Answer:
