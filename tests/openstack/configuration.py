@@ -105,6 +105,8 @@ def _glance(layout: Layout) -> Sections:
             'DEFAULT': {'enabled_backends': 'files:file'},
             'glance_store': {'default_backend': 'files'},
             'files': {'filesystem_store_datadir': layout.state / 'images'},
+            # Tests serve images on ports of their own; unless this is said, they are fetched from 80 and 443 only.
+            'import_filtering_opts': {'allowed_ports': '[]'},
             'os_glance_staging_store': {'filesystem_store_datadir': layout.state / 'staging'},
             'os_glance_tasks_store': {'filesystem_store_datadir': layout.state / 'tasks'},
             'paste_deploy': {
