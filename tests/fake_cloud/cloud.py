@@ -233,6 +233,9 @@ class Cloud(Parts, BaseAdapter):
                 return 409, {}, refusal('network', 409, 'IP address is already allocated')
             things[one].update(body[kind])
         shown = things[one]
+        if shown.get('confirming at', self.clock_s + 1) <= self.clock_s:
+            del shown['confirming at']
+            shown['status'] = 'ACTIVE'
         if kind == 'server':
             addresses = [
                 {

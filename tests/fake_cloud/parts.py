@@ -106,6 +106,8 @@ class Parts:
     def server_action(self, method, query, body, one):
         server = self.things['servers'][one]
         ((what, wanted),) = body.items()
+        if what == 'confirmResize' and server.get('confirming at', self.clock_s) > self.clock_s:
+            return 400, {}, refusal('compute', 400, 'Instance has not been resized.')
         needed = {'resize': 'ACTIVE', 'confirmResize': 'VERIFY_RESIZE', 'suspend': 'ACTIVE', 'resume': 'SUSPENDED'}[
             what
         ]
@@ -115,6 +117,9 @@ class Parts:
             return 400, {}, refusal('compute', 400, 'When resizing, instances must change flavor!')
         if what == 'resize':
             server['flavor'] = {'id': wanted['flavorRef']}
+        if what == 'confirmResize' and self.takes_s.get('confirmations'):
+            server['confirming at'] = self.clock_s + self.takes_s['confirmations']
+            return 202, {}, None
         after = {'resize': 'VERIFY_RESIZE', 'suspend': 'SUSPENDED'}
         server['status'] = after.get(what, 'ACTIVE')
         return 202, {}, None

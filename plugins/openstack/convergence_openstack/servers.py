@@ -263,7 +263,7 @@ class Server(CloudType):
             fault = (shown.get('fault') or {}).get('message') or 'it does not say why'
             raise FinalFailure(f'{task.call.name}: the server is in error behind the change: {fault}')
         if doing is None and status == 'VERIFY_RESIZE':
-            self._act(task, {'confirmResize': None})
+            self._confirm(task)
         elif doing is not None or status not in _AT_REST:
             return self._once_more(progress, looks_of(progress))
         elif not progress['begun'] and self._at_once(task, changed):
@@ -278,6 +278,14 @@ class Server(CloudType):
         else:
             return self._updated(task, changed)
         return self._once_more(progress, 0)
+
+    def _confirm(self, task: Task) -> None:
+        """Have Nova keep the new size. It shows no sign of being about to, and refuses to be told so twice."""
+        try:
+            self._act(task, {'confirmResize': None})
+        except HttpException as error:
+            if error.status_code != 400:
+                raise
 
     def _at_once(self, task: Task, changed: set[str]) -> bool:
         """Change what takes no time; whether there was anything."""

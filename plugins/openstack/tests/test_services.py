@@ -202,6 +202,16 @@ def test_a_server_is_put_to_rest_and_wakes_up(cloud):
         assert server['status'] == status
 
 
+def test_a_resize_whose_confirmation_takes_its_time_is_waited_for(cloud):
+    """Nova shows the same state as before, and refuses to be told again; it was seen at a real one."""
+    thing = Thing('OS::Nova::Server', **SERVER).do(Action.CREATE)
+    cloud.takes_s['confirmations'] = 5.0
+    thing.update(**{**SERVER, 'flavor': 'm1.small'})
+    server = cloud.things['servers'][thing.call.physical_id]
+    assert (server['status'], server['flavor']['id']) == ('ACTIVE', '2')
+    assert sum(method == 'POST' and path.endswith('/action') for method, path in cloud.requests) > 2
+
+
 def test_a_server_in_error_says_why(cloud):
     cloud.takes_s['servers'] = 5.0
     thing = Thing('OS::Nova::Server', **SERVER)
