@@ -286,6 +286,15 @@ class Turns:
         self._changed = threading.Condition()
         self._running: list[str] = []
         self._ends: dict[str, int] = {}
+        self._is_over = False
+
+    def let_all_go(self) -> None:
+        """Nothing more begins, and what runs ends. Nothing is left behind for tests that come later."""
+        self.groups.close()
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        self.assert_running()
 
     def submit(self, name: str, count: int = 1, project: str = '') -> None:
         """So many checks of a traversal."""
@@ -296,8 +305,8 @@ class Turns:
         with self._changed:
             self._running.append(name)
             self._changed.notify_all()
-            assert self._changed.wait_for(lambda: self._ends.get(name, 0) > 0, PATIENCE_S)
-            self._ends[name] -= 1
+            assert self._changed.wait_for(lambda: self._is_over or self._ends.get(name, 0) > 0, PATIENCE_S)
+            self._ends[name] = self._ends.get(name, 0) - 1
             self._running.remove(name)
             self._changed.notify_all()
 
@@ -331,6 +340,7 @@ def test_a_thread_that_comes_free_goes_to_the_project_that_has_the_fewest() -> N
     turns.assert_running('A00', 'A01', 'B', 'B')
     turns.end('B', 2)
     turns.assert_running('A00', 'A01', 'A02', 'B')
+    turns.let_all_go()
 
 
 def test_a_thread_that_comes_free_goes_to_the_stack_that_has_the_fewest() -> None:
@@ -345,10 +355,7 @@ def test_a_thread_that_comes_free_goes_to_the_stack_that_has_the_fewest() -> Non
     turns.assert_running('A', 'B', 'C')
     turns.end('C')
     turns.assert_running('A', 'A', 'B')
-    turns.groups.close()
-    turns.end('A', 9)
-    turns.end('B', 3)
-    turns.assert_running()
+    turns.let_all_go()
 
 
 def test_a_stack_in_whose_calls_all_threads_are_stuck_does_not_stop_the_others() -> None:
@@ -371,10 +378,7 @@ def test_a_stack_in_whose_calls_all_threads_are_stuck_does_not_stop_the_others()
     assert not turns.groups.has_room_for('E')
     turns.end('C')
     turns.assert_running('A', 'A', 'B', 'D')
-    turns.groups.close()
-    for name in 'ABD':
-        turns.end(name, 5)
-    turns.assert_running()
+    turns.let_all_go()
 
 
 def test_a_stack_is_made_while_all_threads_of_the_only_worker_are_stuck_in_calls_of_another(
