@@ -154,7 +154,7 @@ class WorkerService:
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._cast_later
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
-        self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after)
+        self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after, timing.clock)
         self._in_a_row = InARow(
             self._checks.check,
             dispatcher,

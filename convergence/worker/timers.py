@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import time
 from collections.abc import Callable
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 
+LOG = logging.getLogger(__name__)
+
 
 class Timers:
-    """Makes calls after a while, from one thread of its own. They do not raise, and do not last.
+    """Makes calls after a while, from one thread of its own. They do not last; what they raise is logged.
 
     :param limit: how many are kept at once; further ones are left to the sweeper.
     """
@@ -71,4 +74,7 @@ class Timers:
                 if self._due[0][0] > now:
                     return self._due[0][0] - now
                 _, _, call = heapq.heappop(self._due)
-            call()
+            try:
+                call()
+            except Exception:
+                LOG.exception('What was to be done at this time has failed')

@@ -30,33 +30,33 @@ class Unannounced:
     is called at the latest when its thread comes free.
 
     :param has_room: whether a thread is free for a node of that traversal, or everything is to be passed on.
+    :param clock: seconds on the clock of this process, from any moment on.
     """
 
     dispatcher: Dispatcher
     has_room: Callable[[str], bool]
     soon: Soon
+    clock: Callable[[], float]
     _kept: deque[tuple[str, str, int]] = field(default_factory=deque)
     _lock: Lock = field(default_factory=lambda: Lock())
-    _is_awaited: bool = False
+    _ends_at: float = float('-inf')
 
     def add(self, traversal_id: str, number: int) -> None:
         """A node was made ready; nobody of this thread goes on with it."""
         if self.dispatcher.together == 1 or self.has_room(traversal_id):
             self.dispatcher.cast([(traversal_id, number)])
             return
+        now = self.clock()
         with self._lock:
             self._kept.append((beneficiary(), traversal_id, number))
             is_enough = len(self._kept) >= self.dispatcher.together
-            was_awaited, self._is_awaited = self._is_awaited, True
-        if not was_awaited:
-            self.soon(MOMENT_S, self._moment_is_over)
+            begins = now >= self._ends_at  # also where the end of the one before was never noticed
+            if begins:
+                self._ends_at = now + MOMENT_S
+        if begins:
+            self.soon(MOMENT_S, self.announce)
         if is_enough:
             self.announce()
-
-    def _moment_is_over(self) -> None:
-        with self._lock:
-            self._is_awaited = False
-        self.announce()
 
     def take(self, traversal_id: str) -> int | None:
         """The node of a traversal that was kept back first; whoever asks sees to it. None: there is none."""

@@ -198,6 +198,17 @@ def test_timers_beyond_the_limit_are_left_to_the_sweeper():
     assert fired == [0, 1]
 
 
+def test_a_call_that_fails_does_not_end_the_timers(caplog):
+    """The thread is the only one; it was never missed."""
+    fired = []
+    timers = Timers()
+    timers.after(-2.0, lambda: fired.index('nothing'))
+    timers.after(-1.0, partial(fired.append, 1))
+    assert timers._call_due() is None
+    assert fired == [1]
+    assert 'has failed' in caplog.text
+
+
 def test_a_timer_that_is_set_while_the_thread_waits_is_not_overslept():
     """The one thread waits for the earliest, also when that comes last."""
     done = threading.Event()

@@ -11,6 +11,7 @@ import pytest
 from convergence.resources.contract import Answer, Call
 from convergence.worker.attempt import Pace
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.unannounced import MOMENT_S, Unannounced
 from tests.harness import Harness
 from tests.worker.test_in_a_row import PATIENCE_S, quiet
 
@@ -101,6 +102,21 @@ def test_others_are_told_after_a_moment_in_one_message(harness):
     quiet(worker)
     harness.run()
     assert harness.reality.order('create')[:2] == ['root', 'c0']
+
+
+def test_a_moment_whose_end_nobody_notices_is_followed_by_another(harness):
+    """The timers are full, or their call was lost: that must not be for ever."""
+    now, moments = [0.0], Moments()
+    unannounced = Unannounced(harness.dispatcher, lambda traversal_id: False, moments.soon, lambda: now[0])
+    unannounced.add('V', 1)
+    moments.calls.clear()
+    unannounced.add('V', 2)
+    assert moments.calls == []
+    now[0] += MOMENT_S
+    unannounced.add('V', 3)
+    moments.pass_()
+    assert harness.messages.checks == [('V', 1), ('V', 2), ('V', 3)]
+    assert harness.messages.sent == 1
 
 
 def test_others_are_told_at_once_while_a_thread_is_free_here(harness):
