@@ -89,18 +89,8 @@ class _Plain(HTTPConnection):
         super().request(*arguments, **options)
 
 
-class _Sealed(HTTPSConnection):
-    used_by: Waiting | None = None
-
-    @override
-    def connect(self) -> None:
-        super().connect()
-        _told(self)
-
-    @override
-    def request(self, *arguments: Any, **options: Any) -> None:
-        _told(self)
-        super().request(*arguments, **options)
+class _Sealed(_Plain, HTTPSConnection):
+    pass
 
 
 class _PlainPool(HTTPConnectionPool):

@@ -32,36 +32,9 @@ class PortAllowedAddressPairs:
 
 
 @dataclass(frozen=True)
-class PortProperties:
-    """What a template says of a port."""
+class PortExtraProperties:
+    """What a template says of a port, also of one that is made for a server (``port_extra_properties``)."""
 
-    TRANSLATIONS = (Rename(('network_id',), 'network'), Rename(('fixed_ips', 'subnet_id'), 'subnet'))
-    name: str | None = prop(
-        None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
-        update_allowed=True,
-    )
-    network_id: str | None = prop(
-        None, description='An older name of network.', constraints=[by_service('neutron.network')], support=HIDDEN
-    )
-    network: str = prop(description='Network, by name or id.', constraints=[by_service('neutron.network')])
-    device_id: str | None = prop('', description='What it is plugged into.', update_allowed=True)
-    device_owner: str | None = prop('', description='What sort of thing that is.', update_allowed=True)
-    fixed_ips: list[PortFixedIps | None] | None = prop(
-        None, description='Addresses that are wanted.', update_allowed=True
-    )
-    security_groups: list[Json] | None = prop(None, description='Security groups, by name or id.', update_allowed=True)
-    replacement_policy: str | None = prop(
-        'AUTO',
-        description='Of no effect any more, but that REPLACE_ALWAYS makes each change a replacement.',
-        update_allowed=True,
-        constraints=[AllowedValues(('REPLACE_ALWAYS', 'AUTO'))],
-        support=HIDDEN,
-    )
-    dns_name: str | None = prop(
-        None, description='Name under which it is known to DNS.', update_allowed=True, constraints=[custom('dns_name')]
-    )
-    tags: list[str | None] | None = prop(None, description='Tags.', update_allowed=True)
     value_specs: dict[str, Json] | None = prop(
         {}, description='Further fields of the request, by their names in the API of the service.', update_allowed=True
     )
@@ -94,6 +67,39 @@ class PortProperties:
         None, description='Whether it is down when its uplink is.', update_allowed=True
     )
     no_fixed_ips: bool | None = prop(False, description='Whether it has no address at all.', update_allowed=True)
+
+
+@dataclass(frozen=True)
+class PortProperties(PortExtraProperties):
+    """What a template says of a port."""
+
+    TRANSLATIONS = (Rename(('network_id',), 'network'), Rename(('fixed_ips', 'subnet_id'), 'subnet'))
+    name: str | None = prop(
+        None,
+        description='Name; unless given, one that is made of those of the stack and the resource.',
+        update_allowed=True,
+    )
+    network_id: str | None = prop(
+        None, description='An older name of network.', constraints=[by_service('neutron.network')], support=HIDDEN
+    )
+    network: str = prop(description='Network, by name or id.', constraints=[by_service('neutron.network')])
+    device_id: str | None = prop('', description='What it is plugged into.', update_allowed=True)
+    device_owner: str | None = prop('', description='What sort of thing that is.', update_allowed=True)
+    fixed_ips: list[PortFixedIps | None] | None = prop(
+        None, description='Addresses that are wanted.', update_allowed=True
+    )
+    security_groups: list[Json] | None = prop(None, description='Security groups, by name or id.', update_allowed=True)
+    replacement_policy: str | None = prop(
+        'AUTO',
+        description='Of no effect any more, but that REPLACE_ALWAYS makes each change a replacement.',
+        update_allowed=True,
+        constraints=[AllowedValues(('REPLACE_ALWAYS', 'AUTO'))],
+        support=HIDDEN,
+    )
+    dns_name: str | None = prop(
+        None, description='Name under which it is known to DNS.', update_allowed=True, constraints=[custom('dns_name')]
+    )
+    tags: list[str | None] | None = prop(None, description='Tags.', update_allowed=True)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.constraints import AllowedValues, Length, Range, custom
 from convergence.resources.schema import prop
 from convergence.resources.translation import Rename
+from convergence_openstack.declared.ports import PortExtraProperties
 from convergence_openstack.declaring import DEPRECATED, HIDDEN, by_service
 
 
@@ -93,52 +94,6 @@ class ServerBlockDeviceMappingV2:
 
 
 @dataclass(frozen=True)
-class ServerNetworksPortExtraAllowedAddressPairs:
-    """What ``networks_port_extra_allowed_address_pairs`` consists of."""
-
-    mac_address: str | None = prop(None, description='MAC address.', constraints=[custom('mac_addr')])
-    ip_address: str = prop(description='Address.', constraints=[custom('ip_or_cidr')])
-
-
-@dataclass(frozen=True)
-class ServerNetworksPortExtraProperties:
-    """What ``networks_port_extra_properties`` consists of."""
-
-    value_specs: dict[str, Json] | None = prop(
-        {}, description='Further fields of the request, by their names in the API of the service.', update_allowed=True
-    )
-    admin_state_up: bool | None = prop(True, description='Whether it is at work.', update_allowed=True)
-    mac_address: str | None = prop(None, description='MAC address.', constraints=[custom('mac_addr')])
-    allowed_address_pairs: list[ServerNetworksPortExtraAllowedAddressPairs | None] | None = prop(
-        None, description='Further addresses from which it may send.', update_allowed=True
-    )
-    binding_vnic_type: str | None = prop(
-        'normal',
-        description='Sort of the network interface.',
-        update_allowed=True,
-        constraints=[
-            AllowedValues(
-                ('normal', 'direct', 'macvtap', 'direct-physical', 'baremetal', 'virtio-forwarder', 'smart-nic')
-            )
-        ],
-        name='binding:vnic_type',
-    )
-    port_security_enabled: bool | None = prop(
-        None, description='Whether addresses and security groups are enforced.', update_allowed=True
-    )
-    qos_policy: str | None = prop(
-        None,
-        description='QoS policy, by name or id.',
-        update_allowed=True,
-        constraints=[by_service('neutron.qos_policy')],
-    )
-    propagate_uplink_status: bool | None = prop(
-        None, description='Whether it is down when its uplink is.', update_allowed=True
-    )
-    no_fixed_ips: bool | None = prop(False, description='Whether it has no address at all.', update_allowed=True)
-
-
-@dataclass(frozen=True)
 class ServerNetworks:
     """What ``networks`` consists of."""
 
@@ -154,7 +109,7 @@ class ServerNetworks:
     )
     fixed_ip: str | None = prop(None, description='Address that is wanted there.', constraints=[custom('ip_addr')])
     port: str | None = prop(None, description='Port, by name or id.', constraints=[by_service('neutron.port')])
-    port_extra_properties: ServerNetworksPortExtraProperties | None = prop(
+    port_extra_properties: PortExtraProperties | None = prop(
         None, description='Properties of the port that is made for it.', update_allowed=True
     )
     subnet: str | None = prop(None, description='Subnet, by name or id.')
