@@ -89,12 +89,13 @@ def remove_nodes(connection: Connection, over: Sequence[OverTraversal], keep: Ke
     """
     ids = sorted(each.id for each in over)
     found: ColumnElement[bool] = SYNC_POINT.c.traversal_id.in_(ids)
-    if over[0].node_count > BATCH // 2:
+    is_large = over[0].node_count > BATCH // 2
+    if is_large:
         numbers = connection.execute(select(SYNC_POINT.c.number).where(found).limit(BATCH)).scalars().all()
         found = and_(found, SYNC_POINT.c.number.in_(numbers))
     # Beside those that were planned there is one for each resource that was replaced, at most.
     removed = connection.execute(delete(SYNC_POINT).where(found)).rowcount
-    if removed < BATCH or len(over) > 1:
+    if removed < BATCH or not is_large:
         connection.execute(update(TRAVERSAL).where(TRAVERSAL.c.id.in_(ids)).values(swept=True))
         _trim(connection, sorted({each.stack_id for each in over}), keep)
     return removed
