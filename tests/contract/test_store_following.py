@@ -130,12 +130,13 @@ def test_rows_are_locked_in_an_order_in_which_nobody_waits_in_a_circle(server_en
     event.listen(server_engine, 'before_cursor_execute', note)
     both(backend)
     event.remove(server_engine, 'before_cursor_execute', note)
+    statements = '; '.join(sent).split('; ')
     places = [
-        next(place for place, each in enumerate(sent) if all(part in each for part in parts))
-        for parts in (('UPDATE resource',), ('FROM resource', 'SKIP LOCKED'), ('UPDATE sync_point',))
+        next(place for place, each in enumerate(statements) if part in each)
+        for part in ('UPDATE resource', 'SKIP LOCKED', 'UPDATE sync_point')
     ]
     assert places == sorted(places), sent
-    assert not any('FOR UPDATE' in each and 'SKIP LOCKED' not in each for each in sent[: places[2]])
+    assert not any('FOR UPDATE' in each and 'SKIP LOCKED' not in each for each in statements[: places[2]])
 
 
 # --- what becomes ready by it -----------------------------------------------------------------------------------
@@ -259,4 +260,41 @@ def test_what_becomes_ready_and_somebody_else_has_locked_is_not_waited_for(serve
         committed = with_ready(backend)
         other.rollback()
     assert (committed.verdict, committed.following, committed.cast) == ('done', None, (SECOND,))
+    assert owners(backend) == {'R': None, 'B': None}
+
+
+PLANNED = "UPDATE stack SET traversal_id = 'X' WHERE id = 'S'"
+FAILED = "UPDATE traversal SET status = 'FAILED' WHERE id = 'V'"
+REPLACED = "UPDATE sync_point SET resource_id = 'C' WHERE traversal_id = 'V' AND number = 5"
+TAKEN = "UPDATE sync_point SET status = 'DONE' WHERE traversal_id = 'V' AND number = 5"
+
+
+@pytest.mark.parametrize('server_engine', ['postgresql'], indirect=True)
+@pytest.mark.parametrize(
+    ('filled', 'step', 'change'),
+    [
+        (fill_waiting, with_ready, PLANNED),
+        (fill_waiting, with_ready, FAILED),
+        (fill, both, PLANNED),
+        (fill, both, FAILED),
+        (fill, both, REPLACED),
+        (fill, both, TAKEN),
+    ],
+)
+def test_what_is_locked_too_late_to_be_seen_as_it_is_is_not_taken(server_engine, filled, step, change):
+    """Row and node are read in one statement there, and the lock of the row may come after what it has read."""
+    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    filled(backend)
+    looked: list[str] = []
+
+    def decide(view: NodeView) -> Decision[str] | None:
+        with server_engine.connect() as other:
+            other.execute(text(change))
+            other.commit()
+        looked.append(change)
+        return begin(view)
+
+    committed = step(backend, decide)
+    assert looked == [change]
+    assert committed.following is None
     assert owners(backend) == {'R': None, 'B': None}

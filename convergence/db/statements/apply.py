@@ -429,11 +429,14 @@ class Sequel:
     looks_before_arrival = False
     looks_after_arrival = False
 
-    def before_arrival(self, connection: Connection) -> Sequence[effects.Effect]:
-        """When rows of resources are written, and no row is locked yet that others arrive at."""
+    def before_arrival(self, writes: Writes) -> Sequence[effects.Effect]:
+        """When rows of resources are written, and no row is locked yet that others arrive at.
+
+        :param writes: with what is written and not sent yet; so too for `after_arrival`.
+        """
         return ()
 
-    def after_arrival(self, connection: Connection, ready: Ready) -> Sequence[effects.Effect]:
+    def after_arrival(self, writes: Writes, ready: Ready) -> Sequence[effects.Effect]:
         """When all else is written.
 
         :param ready: the nodes that became ready by it.
@@ -481,12 +484,11 @@ def _with_more(
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
     for effect, told in _with_events(connection, decided):
         if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
-            writes.send()
-            yield from _with_events(connection, sequel.before_arrival(connection))
+            yield from _with_events(connection, sequel.before_arrival(writes))
         yield effect, told
     if sequel.looks_after_arrival:
-        writes.send()
-        yield from _with_events(connection, sequel.after_arrival(connection, ready))
+        writes.send()  # only then it is known what became ready
+        yield from _with_events(connection, sequel.after_arrival(writes, ready))
 
 
 def _added(writes: Writes, effect: effects.Effect, told: Event | None, ready: Ready) -> bool:

@@ -35,11 +35,11 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from convergence.core.effects import FinishNode
-from convergence.core.model import NodeStatus, Phase, TraversalStatus
+from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values
+from convergence.db.schema.models import SYNC_POINT
+from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values, is_running
 from convergence.db.statements.hot import Hot, HotList, among, each_of, refused_where_none
 from convergence.db.statements.load import CHUNK, chunks
 from convergence.db.statements.locking import by_key
@@ -51,16 +51,7 @@ _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POIN
 _AS_ASSUMED = (
     SYNC_POINT.c.required_by == bindparam('successors', type_=SYNC_POINT.c.required_by.type),
     SYNC_POINT.c.next_in_backlog.is_not_distinct_from(bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
-    # From the traversal to its stack, by keys: from a stack to its traversal there is no way but through all stacks.
-    select(STACK.c.traversal_id)
-    .where(
-        STACK.c.id
-        == select(TRAVERSAL.c.stack_id)
-        .where(TRAVERSAL.c.id == bindparam('traversal'), TRAVERSAL.c.status == TraversalStatus.RUNNING)
-        .scalar_subquery()
-    )
-    .scalar_subquery()
-    == bindparam('traversal'),
+    is_running(),
 )
 
 

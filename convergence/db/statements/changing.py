@@ -7,18 +7,19 @@ the change and the event that tells of it in one; for MariaDB see `convergence.d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Table, Update, and_, bindparam, case, delete, func, insert, update
+from sqlalchemy import ColumnElement, Table, Update, and_, bindparam, case, delete, func, insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import Insert
 
 from convergence.core.effects import DeleteResource, UpdateResource
+from convergence.core.model import NodeStatus, TraversalStatus
 from convergence.core.nesting import DOUBTED
 from convergence.core.rows import Event
-from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL
+from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.together import Writes
@@ -35,6 +36,42 @@ FORGET_SIGNALS = Hot(delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('res
 _OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
 TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
 INSERT_EVENT = Hot(TELL)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginNode(UpdateResource):
+    """A row is claimed for a node that was not read under the lock of the row.
+
+    It is a conflict where the node is not ready, not of the running traversal of its stack, or works on another row.
+    """
+
+    traversal_id: str = ''
+    number: int = 0
+
+
+def is_running() -> ColumnElement[bool]:
+    """That the traversal `traversal` runs, and is the one of its stack.
+
+    From the traversal to its stack, by keys: from a stack to its traversal there is no way but through all stacks.
+    """
+    stack_id = select(TRAVERSAL.c.stack_id).where(
+        TRAVERSAL.c.id == bindparam('traversal'), TRAVERSAL.c.status == TraversalStatus.RUNNING
+    )
+    current = select(STACK.c.traversal_id).where(STACK.c.id == stack_id.scalar_subquery())
+    return current.scalar_subquery() == bindparam('traversal')
+
+
+_NODE_IS_READY = and_(
+    RESOURCE.c.id
+    == select(SYNC_POINT.c.resource_id)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.number == bindparam('node'),
+        SYNC_POINT.c.status == NodeStatus.READY,
+    )
+    .scalar_subquery(),
+    is_running(),
+)
 
 
 @cache
@@ -59,8 +96,10 @@ def change_row(writes: Writes, effect: UpdateResource, told: Event | None = None
 
     :param told: an event that is stored by the same statement: only where `takes_more_at_once`.
     """
-    statement = change_of(frozenset(effect.changes), told is not None)
+    statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))
     values = {**new(effect.changes), **_guard(effect)}
+    if isinstance(effect, BeginNode):
+        values |= {'traversal': effect.traversal_id, 'node': effect.number}
     if told is not None:
         values |= event_values(told)
     writes.add_one(statement.call(values), f'resource {effect.resource_id}')
@@ -84,9 +123,11 @@ def _guard(effect: UpdateResource | DeleteResource) -> dict[str, Any]:
 
 
 @cache
-def change_of(names: frozenset[str], tells: bool) -> Hot:
+def change_of(names: frozenset[str], tells: bool, begins: bool = False) -> Hot:
     """The statement that changes some columns; built once for each set of them."""
     statement = update_by_id(RESOURCE, names).where(_HELD_BY)
+    if begins:
+        statement = statement.where(_NODE_IS_READY)
     if 'digest' in names:
         # Whoever stores one may not have looked at the row: what was doubted meanwhile stays so.
         statement = statement.values(digest=case((RESOURCE.c.digest == DOUBTED, None), else_=bindparam('new_digest')))

@@ -48,7 +48,7 @@ from convergence.db.scopes import (
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.locking import by_key
-from convergence.db.statements.together import read_together
+from convergence.db.statements.together import Rows, Writes, read_together
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -117,6 +117,7 @@ def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT
     return replace(kind(*read), damaged=damaged)
 
 
+_OF_RESOURCE = len(RESOURCE_COLUMNS)
 _AT = len(NODE_COLUMNS)
 _AT_STACK = _AT + len(TRAVERSAL_COLUMNS)
 _AT_NOW = _AT_STACK + len(STACK_COLUMNS)
@@ -174,6 +175,17 @@ READ_NODE = Hot(
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(_THIS_NODE)
+)
+# For PostgreSQL, which answers one statement of several: both in one, if nobody else holds the row. What is read of the
+# node may be older than the lock: whoever claims the row looks again (`convergence.db.statements.changing.BeginNode`).
+LOOK_AT_FREE = Hot(
+    select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
+    .where(_THIS_NODE)
+    .with_for_update(of=RESOURCE, skip_locked=True)
 )
 _FOLLOWER = SYNC_POINT.alias()
 # A node without a resource, and the last one of its traversal.
@@ -390,15 +402,49 @@ def _inputs_of_node(connection: Connection, node: Node, scope: OneNode) -> Input
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    read_node = partial(_node, connection, scope.traversal_id, scope.number)
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        lock = LOCK_RESOURCE_OF_NODE if scope.waits else LOCK_FREE_RESOURCE_OF_NODE
-        locked, read = read_together(connection, lock.call(key), READ_NODE.call(key))
-        if not locked and not scope.waits:
-            raise Missing
+        locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
         return (resource_of(*locked[0]) if locked else None), _seen(read)
 
+    return _node_view(connection, scope, lock_and_read)
+
+
+def look_at_free(writes: Writes, scope: OneNode) -> tuple[Rows, Rows]:
+    """The row of a node, locked, and the node, as `view_of_free` takes them; nothing where somebody holds the row.
+
+    :param writes: what is to be written before is sent with it.
+    :raises Conflict: see `Writes.send`.
+    """
+    key = {'traversal': scope.traversal_id, 'node': scope.number}
+    if not looks_at_once(writes.connection):
+        locked, read = writes.read(LOCK_FREE_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
+        return locked, read
+    (rows,) = writes.read(LOOK_AT_FREE.call(key))
+    return [row[:_OF_RESOURCE] for row in rows], [row[_OF_RESOURCE:] for row in rows]
+
+
+def looks_at_once(connection: Connection) -> bool:
+    """Whether `look_at_free` may see a node as it was before its row was locked."""
+    return connection.dialect.name == 'postgresql'
+
+
+def view_of_free(connection: Connection, scope: OneNode, looked: tuple[Rows, Rows]) -> NodeView:
+    """What there is to be seen of a node whose row nobody held.
+
+    :param looked: what `look_at_free` has answered.
+    :raises Missing: somebody holds it.
+    """
+    locked, read = looked
+    if not locked:
+        raise Missing
+    return _node_view(connection, scope, lambda: (resource_of(*locked[0]), _seen(read)))
+
+
+def _node_view(
+    connection: Connection, scope: OneNode, lock_and_read: Callable[[], tuple[Resource | None, SeenNode]]
+) -> NodeView:
+    read_node = partial(_node, connection, scope.traversal_id, scope.number)
     resource, seen = row_and_node(lock_and_read, partial(_lock_row, connection), read_node)
     node = seen.node
     chosen_id = resource.id if resource is not None and seen.is_chosen else None

@@ -18,15 +18,19 @@ from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
 from convergence import concurrency
-from convergence.core.effects import Decision, Effect
+from convergence.core.effects import Decision, Effect, UpdateResource
+from convergence.core.views import NodeView
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
-from convergence.db.statements.load import load
+from convergence.db.statements.changing import BeginNode
+from convergence.db.statements.load import load, look_at_free, looks_at_once, view_of_free
 from convergence.db.statements.outbox import Audience, may_be_told, write_down
+from convergence.db.statements.together import Writes
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
+from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 
@@ -217,25 +221,29 @@ class _Follow(Sequel):
         self.looks_after_arrival = following.number is None
 
     @override
-    def before_arrival(self, connection: Connection) -> Sequence[Effect]:
+    def before_arrival(self, writes: Writes) -> Sequence[Effect]:
         """As the base class."""
-        return self._effects(connection, self._following.number)
+        return self._effects(writes, self._following.number)
 
     @override
-    def after_arrival(self, connection: Connection, ready: Ready) -> Sequence[Effect]:
+    def after_arrival(self, writes: Writes, ready: Ready) -> Sequence[Effect]:
         """As the base class."""
-        return self._effects(connection, self._following.first_of(ready))
+        return self._effects(writes, self._following.first_of(ready))
 
-    def _effects(self, connection: Connection, number: int | None) -> Sequence[Effect]:
+    def _effects(self, writes: Writes, number: int | None) -> Sequence[Effect]:
         if number is None:
             return ()
+        scope = self._following.scope(number, self.after)
+        looked = look_at_free(writes, scope)
         try:
-            view = load(connection, self._following.scope(number, self.after))
+            view = view_of_free(writes.connection, scope, looked)
         except (Missing, Conflict):  # nothing of it is written yet, so nothing has to be undone
             return ()
         decision = self._following.decide(view)
         if decision is None or may_be_told(decision.effects, self._audience):  # that is written down after all others
             return ()
+        if looks_at_once(writes.connection):
+            decision = replace(decision, effects=tuple(_held_against(view, effect) for effect in decision.effects))
         self._begun = (number, decision)
         return decision.effects
 
@@ -245,3 +253,11 @@ class _Follow(Sequel):
             return committed
         number, decision = self._begun
         return committed.followed_by((self._following.traversal_id, number), Committed.of(decision, ()))
+
+
+def _held_against(view: NodeView, effect: Effect) -> Effect:
+    """An effect that comes true only if its node is as it was seen."""
+    if not isinstance(effect, UpdateResource) or view.resource is None or effect.resource_id != view.resource.id:
+        return effect
+    node = (view.traversal.id, view.node.number)
+    return BeginNode(effect.resource_id, effect.owner, effect.fence, effect.changes, *node)

@@ -41,7 +41,7 @@ class HotAnswer:
     :param number: the one that an UPDATE answers by ``last_insert_id()``.
     """
 
-    rows: Sequence[Sequence[Any]]
+    rows: Rows
     found: int
     number: int
 
@@ -49,15 +49,16 @@ class HotAnswer:
 Then: TypeAlias = Callable[[HotAnswer], object]
 """Told what a statement has come to."""
 
+Rows: TypeAlias = Sequence[Sequence[Any]]
+"""What a statement has answered."""
 
-def read_together(connection: Connection, *calls: HotCall) -> list[Sequence[Sequence[Any]]]:
+
+def read_together(connection: Connection, *calls: HotCall) -> list[Rows]:
     """The rows of the answers to some statements, of which each sees what was committed before its turn.
 
     :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
     """
-    if _takes_several(connection) and not refuses_by_failing(connection):
-        return [answer.rows for answer in _carried_out(connection, calls)]
-    return [call.hot.all(connection, call.values) for call in calls]
+    return Writes(connection).read(*calls)
 
 
 class Writes:
@@ -103,6 +104,21 @@ class Writes:
         """
         left, self._left = self._left, _Message(self.connection)
         left.send()
+
+    def read(self, *calls: HotCall) -> list[Rows]:
+        """Carry out what was added, and read; each sees what was committed before its turn.
+
+        :raises Conflict: see `send`.
+        """
+        along = calls if self._takes_several else ()
+        if self._refuses:
+            # It answers the last one alone: the first that is read goes along, and the others go by themselves.
+            along = calls[:1] if self._left.calls else ()
+        found: list[Rows] = []
+        for call in along:
+            self._leave(call, lambda answer: found.append(answer.rows))
+        self.send()
+        return found + [call.hot.all(self.connection, call.values) for call in calls[len(along) :]]
 
     def send_with_commit(self) -> None:
         """The same, where nothing but the commit comes after it: what may go with that, goes with that.
@@ -220,5 +236,7 @@ def _answered_at_last(connection: Connection, calls: Sequence[HotCall], *, commi
     cursor = executed(connection, text, given, send)
     rows = cursor.fetchall() if cursor.description else []
     cursor.close()
+    if rows and not behind:
+        rows = forms[-1].understood(rows, cursor.description)
     nothing = HotAnswer((), 0, 0)
     return [*[nothing] * (len(calls) - 1), HotAnswer(rows, cursor.rowcount, 0)]
