@@ -28,7 +28,6 @@ from convergence.db.queries.stacks import StackReader
 from convergence.db.schema import migration
 from convergence.db.scopes import Scope
 from convergence.db.simulation import all_rows, set_clock
-from convergence.db.statements.apply import apply
 from convergence.db.statements.connection import Connected, Database, connect
 from convergence.db.statements.load import load
 from convergence.db.statements.store import Store
@@ -273,7 +272,7 @@ class SqliteStore(Store):
                 return Committed.of(decision, ())
             if not lag.catches_up and replace(cast('Any', load(connection, scope)), now=seen.now) != seen:
                 raise Conflict('what is to be written was written on another server')
-            ready = apply(connection, decision.effects)
+            ready = self.carry_out(connection, decision.effects)
             self.commit(connection, decide, decision.verdict)
         return Committed.of(decision, ready)
 

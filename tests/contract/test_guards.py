@@ -15,7 +15,6 @@ from tests.contract import test_store_effects as contract
 from tests.contract.rows import Backend
 from tests.simulation.mutants import APPLY, SQL, Edit, Mutant, sabotaged
 
-UNCOUNTED = 'statement.write(connection, values)'
 GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'a node is pointed elsewhere whatever its status is': (
         'memory',
@@ -45,7 +44,11 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     ),
     'SQL: that a stack was not changed is no conflict': (
         'sqlite',
-        Edit(f'{SQL}:_update_stack', f"expect_one({UNCOUNTED}, f'stack {{effect.stack_id}}')", UNCOUNTED),
+        Edit(
+            f'{SQL}:_update_stack',
+            "writes.add_one(statement.call(values), f'stack {effect.stack_id}')",
+            'writes.add(statement.call(values))',
+        ),
         contract.test_a_stack_is_changed_only_under_the_traversal_that_was_read,
     ),
     'a traversal ends twice': (
@@ -60,7 +63,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
         Edit(
             f'{SQL}:_end_traversal',
             "'expected': effect.expected,",
-            "'expected': connection.exec_driver_sql('SELECT status FROM traversal').scalar_one(),",
+            "'expected': writes.connection.exec_driver_sql('SELECT status FROM traversal').scalar_one(),",
         ),
         contract.test_of_two_ends_of_a_traversal_the_first_counts,
     ),

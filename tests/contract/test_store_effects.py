@@ -37,18 +37,16 @@ from convergence.core.rows import Acceptance, Retry
 from convergence.db.memory import effects
 from convergence.db.scopes import LastNode, NewStack
 from convergence.db.statements import apply
+from convergence.db.statements.changing import BeginNode
 from convergence.simulator import transition
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
-
-TOGETHER = (CountEvent, DeleteResource, UpdateResource)
-"""What a database is always told together with others; see `convergence.db.statements.apply`."""
 
 # --- who knows an effect ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     'knows',
-    [{*apply._APPLIERS, *TOGETHER}, effects.APPLIERS, transition._READERS],
+    [{*apply.ALONE, *apply.TOGETHER} - {BeginNode}, effects.APPLIERS, transition._READERS],
     ids=['sql', 'memory', 'invariants'],
 )
 def test_every_effect_is_known(knows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
@@ -31,6 +31,7 @@ from convergence.db.schema.models import (
 from convergence.db.statements.arriving import finish
 from convergence.db.statements.changing import (
     INSERT_EVENT,
+    BeginNode,
     change_row,
     event_values,
     new,
@@ -38,14 +39,14 @@ from convergence.db.statements.changing import (
     takes_more_at_once,
     update_by_id,
 )
-from convergence.db.statements.hot import Hot, HotList, HotRows, among
+from convergence.db.statements.hot import FEW, Hot, HotList, HotRows, among
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.together import Writes, expect_one
 from convergence.db.statements.trees import recount, take_room
 from convergence.db.transaction import Ready
-from convergence.errors import ActionInProgress, Conflict, StackExists
+from convergence.errors import ActionInProgress, StackExists
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -193,38 +194,42 @@ REFER_TO_CREDENTIALS = (
 )
 
 
-def _insert_stack(connection: Connection, effect: effects.InsertStack, ready: Ready) -> None:
+def _insert_stack(writes: Writes, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
     stack = effect.stack
+    writes.send()
     try:
-        INSERT_STACK.write(connection, {**_values(stack), 'live_name': stack.name})
+        INSERT_STACK.write(writes.connection, {**_values(stack), 'live_name': stack.name})
     except exc.IntegrityError:  # the name, or the id of a nested stack, which is known before it
         raise StackExists(f'The Stack ({stack.name}) already exists.') from None
-    _refer_to_credentials(connection, stack.credentials_id, stack.id)
+    _refer_to_credentials(writes, stack.credentials_id, stack.id)
 
 
-def _update_stack(connection: Connection, effect: effects.UpdateStack, ready: Ready) -> None:
+def _update_stack(writes: Writes, effect: effects.UpdateStack, ready: Ready, told: Event | None) -> None:
     changes: dict[str, object] = {**effect.changes}
     if changes.get('deleted_at') is not None:
         changes['live_name'] = None
     if 'drift_policy' in changes:
         changes['policy_told'] = False
     if changes.get('root_id') is not None:
-        recount(connection, str(changes['root_id']))
+        writes.send()
+        recount(writes.connection, str(changes['root_id']))
     statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
     values = {**new(changes), 'key': effect.stack_id}
     if effect.traversal_id is not None:
         values['present'] = effect.traversal_id
-    expect_one(statement.write(connection, values), f'stack {effect.stack_id}')
+    writes.add_one(statement.call(values), f'stack {effect.stack_id}')
     if 'drift_policy' in changes:
-        connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
-    _refer_to_credentials(connection, effect.changes.get('credentials_id'), effect.stack_id)
+        writes.send()
+        writes.connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
+    _refer_to_credentials(writes, effect.changes.get('credentials_id'), effect.stack_id)
 
 
-def _refer_to_credentials(connection: Connection, credentials_id: str | None, stack_id: str) -> None:
+def _refer_to_credentials(writes: Writes, credentials_id: str | None, stack_id: str) -> None:
     """A stack gets credentials, unless somebody has begun to remove them because no stack had them for long."""
     if credentials_id is None:
         return
-    referred = connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
+    writes.send()
+    referred = writes.connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
     if referred.rowcount != 1:
         raise ActionInProgress('The request has taken so long that its credentials are being removed; repeat it.')
 
@@ -235,20 +240,20 @@ def _update_stack_of(names: frozenset[str], is_first: bool) -> Hot:
     return Hot(update_by_id(STACK, names).where(present))
 
 
-def _require_room(connection: Connection, effect: effects.RequireRoom, ready: Ready) -> None:
-    take_room(connection, effect)
+def _require_room(writes: Writes, effect: effects.RequireRoom, ready: Ready, told: Event | None) -> None:
+    take_room(writes, effect)
 
 
-def _insert_template(connection: Connection, effect: effects.InsertTemplate, ready: Ready) -> None:
-    INSERT_TEMPLATE.write(connection, _values(effect.template))
+def _insert_template(writes: Writes, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
+    writes.add(INSERT_TEMPLATE.call(_values(effect.template)))
 
 
-def _purge_templates(connection: Connection, effect: effects.PurgeTemplates, ready: Ready) -> None:
-    PURGE_TEMPLATES.write(connection, {'stack': effect.stack_id, 'keep': effect.keep or ('',)})
+def _purge_templates(writes: Writes, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
+    writes.add(PURGE_TEMPLATES.call({'stack': effect.stack_id, 'keep': effect.keep or ('',)}))
 
 
-def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, ready: Ready) -> None:
-    INSERT_TRAVERSAL.write(connection, _values(effect.traversal))
+def _insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
+    writes.add(INSERT_TRAVERSAL.call(_values(effect.traversal)))
     now = effect.traversal.started_at
     behind = {node.next_in_backlog for node in effect.nodes}
 
@@ -256,12 +261,19 @@ def _insert_traversal(connection: Connection, effect: effects.InsertTraversal, r
         return now if node.status is NodeStatus.READY and node.number not in behind else None
 
     for some in chunks(effect.nodes, 1000):
-        INSERT_NODES.write(connection, [{**_values(node), 'notified_at': notified_at(node)} for node in some])
+        _add_rows(writes, INSERT_NODES, [{**_values(node), 'notified_at': notified_at(node)} for node in some])
 
 
-def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: Ready) -> None:
-    ended = END_TRAVERSAL.write(
-        connection,
+def _add_rows(writes: Writes, hot: HotRows, rows: Sequence[Mapping[str, Any]]) -> None:
+    if 0 < len(rows) <= FEW:
+        writes.add(hot.call(rows))
+        return
+    writes.send()
+    hot.write(writes.connection, rows)
+
+
+def _end_traversal(writes: Writes, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
+    end = END_TRAVERSAL.call(
         {
             'key': effect.traversal_id,
             'expected': effect.expected,
@@ -271,88 +283,93 @@ def _end_traversal(connection: Connection, effect: effects.EndTraversal, ready: 
             'new_failed_phase': effect.failed_phase,
             'new_failed_name': effect.failed_name,
             'in_service': effect.in_service_at,
-        },
+        }
     )
-    if ended == 1 and effect.took_snapshot:
+    if not effect.took_snapshot:
+        writes.add(end)
+    elif writes.write(end) == 1:
         status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
-        connection.execute(
+        writes.connection.execute(
             END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
         )
 
 
-def _begin_cancel(connection: Connection, effect: effects.BeginCancel, ready: Ready) -> None:
+def _begin_cancel(connection: Connection, effect: effects.BeginCancel) -> None:
     connection.execute(BEGIN_CANCEL, {'key': effect.traversal_id, 'until': effect.deadline})
 
 
-def _note_failure(connection: Connection, effect: effects.NoteFailure, ready: Ready) -> None:
+def _note_failure(connection: Connection, effect: effects.NoteFailure) -> None:
     connection.execute(NOTE_FAILURE, {'key': effect.traversal_id, 'said': effect.said, 'name': effect.name})
 
 
-def _note_in_service(connection: Connection, effect: effects.NoteInService, ready: Ready) -> None:
+def _note_in_service(connection: Connection, effect: effects.NoteInService) -> None:
     connection.execute(NOTE_IN_SERVICE, {'key': effect.traversal_id, 'noted_at': effect.at})
 
 
-def _stall_traversal(connection: Connection, effect: effects.StallTraversal, ready: Ready) -> None:
+def _stall_traversal(connection: Connection, effect: effects.StallTraversal) -> None:
     connection.execute(STALL_TRAVERSAL, {'key': effect.traversal_id, 'since': effect.since})
 
 
-def _tell_parent(connection: Connection, effect: effects.TellParent, ready: Ready) -> None:
-    if COUNT_EVENT.write(connection, {'key': effect.resource_id}) == 1:
-        found = WAITING_FOR.all(connection, {'key': effect.resource_id})
-        ready += [(traversal_id, number, phase) for traversal_id, number, phase in found]
+def _tell_parent(writes: Writes, effect: effects.TellParent, ready: Ready, told: Event | None) -> None:
+    key = {'key': effect.resource_id}
+    writes.add(COUNT_EVENT.call(key))
+    writes.read_in_the_end(WAITING_FOR.call(key), lambda rows: ready.extend((row[0], row[1], row[2]) for row in rows))
 
 
-def _doubt_parents(connection: Connection, effect: effects.DoubtParents, ready: Ready) -> None:
+def _doubt_parents(connection: Connection, effect: effects.DoubtParents) -> None:
     resource_id: str | None = effect.resource_id
     while resource_id is not None:
         connection.execute(DOUBT, {'key': resource_id})
         resource_id = connection.execute(PARENT_OF, {'key': resource_id}).scalar()
 
 
-def _insert_signal(connection: Connection, effect: effects.InsertSignal, ready: Ready) -> None:
+def _insert_signal(connection: Connection, effect: effects.InsertSignal) -> None:
     connection.execute(insert(SIGNAL), _unnumbered(effect.signal))
 
 
-def _clear_hook(connection: Connection, effect: effects.ClearHook, ready: Ready) -> None:
+def _clear_hook(connection: Connection, effect: effects.ClearHook) -> None:
     cleared = {'key': effect.resource_id, 'hook_cleared': effect.hook, 'traversal': effect.traversal_id}
     connection.execute(CLEAR_HOOK, cleared)
 
 
-def _revoke_addresses(connection: Connection, effect: effects.RevokeAddresses, ready: Ready) -> None:
+def _revoke_addresses(connection: Connection, effect: effects.RevokeAddresses) -> None:
     connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id, 'revoked_by': effect.revocation})
 
 
-def _insert_resources(connection: Connection, effect: effects.InsertResources, ready: Ready) -> None:
+def _insert_resources(writes: Writes, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
     for some in chunks(effect.resources, 1000):
-        INSERT_ROWS.write(connection, [_values(row) for row in some])
+        _add_rows(writes, INSERT_ROWS, [_values(row) for row in some])
 
 
-def _update_resources(connection: Connection, effect: effects.UpdateResources, ready: Ready) -> None:
+def _update_resources(connection: Connection, effect: effects.UpdateResources) -> None:
     for some in chunks(effect.resource_ids, 1000):
         connection.execute(by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
 
 
-def _finish_both(connection: Connection, effect: effects.FinishNode, ready: Ready) -> None:
+def _finish_node(writes: Writes, effect: effects.FinishNode, ready: Ready, told: Event | None) -> None:
+    if effect.last is None:
+        finish(writes, effect, ready, told)
+        return
     key = {'traversal': effect.traversal_id, 'node': effect.number}
-    if FINISH_BOTH.write(connection, {**key, 'last': effect.last}) != 2:
-        raise Conflict(f'nodes {effect.number} and {effect.last} of {effect.traversal_id}')
+    what = f'nodes {effect.number} and {effect.last} of {effect.traversal_id}'
+    writes.add_one(FINISH_BOTH.call({**key, 'last': effect.last}), what, wanted=2)
 
 
-def _fail_node(connection: Connection, effect: effects.FailNode, ready: Ready) -> None:
+def _fail_node(connection: Connection, effect: effects.FailNode) -> None:
     connection.execute(FAIL_NODE, {'traversal': effect.traversal_id, 'node': effect.number})
 
 
-def _point_node(connection: Connection, effect: effects.PointNode, ready: Ready) -> None:
+def _point_node(connection: Connection, effect: effects.PointNode) -> None:
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     pointed = connection.execute(POINT_NODE, {**key, 'new_resource': effect.resource_id})
     expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
-def _tell_node(connection: Connection, effect: effects.NotifyNode, ready: Ready) -> None:
+def _tell_node(connection: Connection, effect: effects.NotifyNode) -> None:
     connection.execute(TELL, {'traversal': effect.traversal_id, 'node': effect.number})
 
 
-def _append_cleanup(connection: Connection, effect: effects.AppendCleanup, ready: Ready) -> None:
+def _append_cleanup(connection: Connection, effect: effects.AppendCleanup) -> None:
     append_cleanup(connection, effect, _values(effect.node))
 
 
@@ -361,15 +378,31 @@ def _unnumbered(row: Any) -> dict[str, Any]:
     return {name: value for name, value in _values(row).items() if name != 'sequence'}
 
 
-def _insert_events(connection: Connection, effect: effects.InsertEvents, ready: Ready) -> None:
-    connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
+def _insert_events(writes: Writes, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
+    if len(effect.events) == 1:
+        writes.add(INSERT_EVENT.call(event_values(effect.events[0])))
+        return
+    writes.send()
+    writes.connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
 
-def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot, ready: Ready) -> None:
+def _count_event(writes: Writes, effect: effects.CountEvent, ready: Ready, told: Event | None) -> None:
+    writes.add(COUNT_EVENT.call({'key': effect.resource_id}))
+
+
+def _update_resource(writes: Writes, effect: effects.UpdateResource, ready: Ready, told: Event | None) -> None:
+    change_row(writes, effect, told)
+
+
+def _delete_resource(writes: Writes, effect: effects.DeleteResource, ready: Ready, told: Event | None) -> None:
+    remove_row(writes, effect)
+
+
+def _insert_snapshot(connection: Connection, effect: effects.InsertSnapshot) -> None:
     connection.execute(insert(SNAPSHOT), _values(effect.snapshot))
 
 
-def _delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots, ready: Ready) -> None:
+def _delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots) -> None:
     of_stack = update(SNAPSHOT).where(SNAPSHOT.c.stack_id == effect.stack_id).values(deleting=True)
     if effect.snapshot_id is not None:
         of_stack = of_stack.where(SNAPSHOT.c.id == effect.snapshot_id)
@@ -378,7 +411,7 @@ def _delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots, r
     connection.execute(of_stack)
 
 
-def _keep_item(connection: Connection, effect: effects.KeepItem, ready: Ready) -> None:
+def _keep_item(connection: Connection, effect: effects.KeepItem) -> None:
     item = effect.item
     # Whoever writes it holds the resource's row: nobody else does at the same time.
     connection.execute(
@@ -389,7 +422,7 @@ def _keep_item(connection: Connection, effect: effects.KeepItem, ready: Ready) -
     connection.execute(insert(SNAPSHOT_ITEM), _values(item))
 
 
-_APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
+TOGETHER: dict[type, Callable[[Writes, Any, Ready, Event | None], None]] = {
     effects.InsertStack: _insert_stack,
     effects.UpdateStack: _update_stack,
     effects.RequireRoom: _require_room,
@@ -397,23 +430,31 @@ _APPLIERS: dict[type, Callable[[Connection, Any, Ready], None]] = {
     effects.PurgeTemplates: _purge_templates,
     effects.InsertTraversal: _insert_traversal,
     effects.EndTraversal: _end_traversal,
+    effects.TellParent: _tell_parent,
+    effects.InsertResources: _insert_resources,
+    effects.FinishNode: _finish_node,
+    effects.UpdateResource: _update_resource,
+    BeginNode: _update_resource,
+    effects.DeleteResource: _delete_resource,
+    effects.CountEvent: _count_event,
+    effects.InsertEvents: _insert_events,
+}
+"""Effects that may go to the server with others. To some of them belongs an event: see `_with_events`."""
+
+ALONE: dict[type, Callable[[Connection, Any], None]] = {
     effects.BeginCancel: _begin_cancel,
     effects.NoteFailure: _note_failure,
     effects.NoteInService: _note_in_service,
     effects.StallTraversal: _stall_traversal,
-    effects.TellParent: _tell_parent,
     effects.DoubtParents: _doubt_parents,
     effects.InsertSignal: _insert_signal,
     effects.ClearHook: _clear_hook,
     effects.RevokeAddresses: _revoke_addresses,
-    effects.InsertResources: _insert_resources,
     effects.UpdateResources: _update_resources,
-    effects.FinishNode: _finish_both,
     effects.FailNode: _fail_node,
     effects.PointNode: _point_node,
     effects.NotifyNode: _tell_node,
     effects.AppendCleanup: _append_cleanup,
-    effects.InsertEvents: _insert_events,
     effects.InsertSnapshot: _insert_snapshot,
     effects.DeleteSnapshots: _delete_snapshots,
     effects.KeepItem: _keep_item,
@@ -447,41 +488,30 @@ class Sequel:
 NO_SEQUEL = Sequel()
 
 
-def apply(
-    connection: Connection,
-    decided: Iterable[effects.Effect],
-    sequel: Sequel = NO_SEQUEL,
-    *,
-    is_all: bool = False,
-) -> Ready:
+def apply(writes: Writes, decided: Iterable[effects.Effect], sequel: Sequel = NO_SEQUEL) -> Ready:
     """Carry out effects in their order, inside the caller's transaction.
 
+    :param writes: what is left in it at the end the caller sends.
     :param sequel: asked what else is to be carried out.
-    :param is_all: nothing but the commit comes after them; then the last of them may go with that.
-    :returns: the nodes that became ready and are to be cast. With `is_all` they are complete after the commit.
+    :returns: the nodes that became ready and are to be cast. They are complete when all is sent, or committed with it.
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
     ready: Ready = []
-    writes = Writes(connection)
-    for effect, told in _with_more(connection, decided, sequel, writes, ready):
-        if not _added(writes, effect, told, ready):
+    for effect, told in _with_more(decided, sequel, writes, ready):
+        together = TOGETHER.get(type(effect))
+        if together is not None:
+            together(writes, effect, ready, told)
+        else:
             writes.send()
-            _APPLIERS[type(effect)](connection, effect, ready)
-    if is_all:
-        writes.send_with_commit()
-    else:
-        writes.send()
+            ALONE[type(effect)](writes.connection, effect)
     return ready
 
 
 def _with_more(
-    connection: Connection,
-    decided: Iterable[effects.Effect],
-    sequel: Sequel,
-    writes: Writes,
-    ready: Ready,
+    decided: Iterable[effects.Effect], sequel: Sequel, writes: Writes, ready: Ready
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
+    connection = writes.connection
     for effect, told in _with_events(connection, decided):
         if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
             yield from _with_events(connection, sequel.before_arrival(writes))
@@ -489,24 +519,6 @@ def _with_more(
     if sequel.looks_after_arrival:
         writes.send()  # only then it is known what became ready
         yield from _with_events(connection, sequel.after_arrival(writes, ready))
-
-
-def _added(writes: Writes, effect: effects.Effect, told: Event | None, ready: Ready) -> bool:
-    """Whether an effect is one of those that each resource has, which may go to the server with others."""
-    match effect:
-        case effects.UpdateResource():
-            change_row(writes, effect, told)
-        case effects.DeleteResource():
-            remove_row(writes, effect)
-        case effects.FinishNode(last=None):
-            finish(writes, effect, ready, told)
-        case effects.InsertEvents(events=(event,)):
-            writes.add(INSERT_EVENT.call(event_values(event)))
-        case effects.CountEvent():
-            writes.add(COUNT_EVENT.call({'key': effect.resource_id}))
-        case _:
-            return False
-    return True
 
 
 def _with_events(

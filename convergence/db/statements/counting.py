@@ -14,8 +14,7 @@ from sqlalchemy import event
 from typing_extensions import override
 
 from convergence.db.statements.connection import Database
-from convergence.db.statements.drivers import WITH_COMMIT, connection_class, opened
-from convergence.db.statements.together import BEHIND_COMMIT
+from convergence.db.statements.drivers import connection_class, opened
 
 Note = Callable[[str], None]
 """Called with what was sent: ``statements``, ``commits`` or ``rollbacks``."""
@@ -104,10 +103,7 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
 
     class Cursor(base.cursor_class):  # type: ignore[misc, name-defined]
         def execute(self, text: Any, *parameters: Any) -> None:
-            text_sent = text if isinstance(text, str) else text.decode()
-            _noted(note, text_sent)
-            if text_sent.endswith((WITH_COMMIT, BEHIND_COMMIT)):
-                note('commits')
+            _noted(note, text if isinstance(text, str) else text.decode())
             super().execute(text, *parameters)
 
         def executemany(self, text: str, parameters: Any) -> None:
@@ -120,7 +116,7 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
         cursor_class = Cursor
 
         def commit(self) -> None:
-            if self.is_begun and self.with_commit is None:
+            if self.is_begun or self.with_commit is not None:
                 note('commits')
             super().commit()
 
@@ -135,10 +131,7 @@ def _postgresql(note: Note, dialect: Any, record: Any, arguments: Any, options: 
 def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) -> object:
     class Connection(connection_class(dialect)):  # type: ignore[misc]
         def query(self, text: Any, *more: Any) -> Any:
-            text_sent = text if isinstance(text, str) else bytes(text).decode('latin-1')
-            _noted(note, text_sent)
-            if text_sent.endswith(WITH_COMMIT):
-                note('commits')
+            _noted(note, text if isinstance(text, str) else bytes(text).decode('latin-1'))
             return super().query(text, *more)
 
         def ping(self, *more: Any) -> Any:
@@ -146,8 +139,7 @@ def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) 
             return super().ping(*more)
 
         def commit(self) -> None:
-            if self.with_commit is None:
-                note('commits')
+            note('commits')
             super().commit()
 
         def rollback(self) -> None:

@@ -25,8 +25,8 @@ MULTI_STATEMENTS = 1 << 16
 SEVERAL = 'several'
 """Key in the `info` of a connection on which several statements may go together."""
 
-WITH_COMMIT = '; COMMIT'
-"""How a text goes on that takes the commit along."""
+COMMIT = 'COMMIT'
+"""How a text ends, or goes on, that takes the commit along."""
 
 DriverConnection: TypeAlias = Any
 """A connection of a driver, or its class."""

@@ -29,11 +29,13 @@ from sqlalchemy import (
     Table,
     Update,
     bindparam,
+    case,
     cast,
     exc,
     func,
     insert,
     literal,
+    literal_column,
     select,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, array
@@ -146,7 +148,7 @@ class Hot:
     names: tuple[str, ...] = ()
     leaves_answer: bool = False
     _forms: weakref.WeakKeyDictionary[Dialect, HotForm] = field(default_factory=weakref.WeakKeyDictionary)
-    _refusing: Hot | None = None
+    _refusing: dict[int, Hot] = field(default_factory=dict)
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Carry it out; how many rows it found.
@@ -181,13 +183,14 @@ class Hot:
         """It, with its values, for those who send it later."""
         return HotCall(self, values)
 
-    def refusing(self) -> Hot:
-        """The same for PostgreSQL, of an UPDATE or DELETE; it fails where it does not find one row or more."""
-        if self._refusing is None:
+    def refusing(self, wanted: int = 1) -> Hot:
+        """The same for PostgreSQL, of an UPDATE or DELETE; it fails where it does not find so many rows."""
+        if wanted not in self._refusing:
             changing: Any = self.statement
             found = changing.returning(literal(1).label('found')).cte('found')
-            self._refusing = Hot(select(refused_where_none(func.count())).select_from(found))
-        return self._refusing
+            count = func.count() if wanted == 1 else _one_where(func.count() == literal_column(str(wanted)))
+            self._refusing[wanted] = Hot(select(refused_where_none(count)).select_from(found))
+        return self._refusing[wanted]
 
     def _executed(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         form = self.form(connection.dialect)
@@ -215,9 +218,9 @@ class HotCall:
     hot: Hot
     values: Mapping[str, Any]
 
-    def refusing(self) -> HotCall:
+    def refusing(self, wanted: int = 1) -> HotCall:
         """See `Hot.refusing`."""
-        return HotCall(self.hot.refusing(), self.values)
+        return HotCall(self.hot.refusing(wanted), self.values)
 
 
 @dataclass(eq=False, slots=True)
@@ -278,12 +281,19 @@ class HotRows:
     _of_count: dict[int, Hot] = field(default_factory=dict)
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Carry it out; see `Hot.write`."""
+        """Carry it out, for as many rows as you like.
+
+        :raises SQLAlchemyError: see `Hot.write`.
+        """
         if len(rows) > FEW:
             connection.execute(insert(self.table), rows)
         elif rows:
-            given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
-            self._hot(len(rows)).write(connection, given)
+            self.call(rows).hot.write(connection, self.call(rows).values)
+
+    def call(self, rows: Sequence[Mapping[str, Any]]) -> HotCall:
+        """It, with its values, for those who send it later: from one to `FEW` rows."""
+        given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
+        return self._hot(len(rows)).call(given)
 
     def _hot(self, count: int) -> Hot:
         hot = self._of_count.get(count)
@@ -292,6 +302,10 @@ class HotRows:
             rows = [{name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)]
             hot = self._of_count[count] = Hot(insert(self.table).values(rows))
         return hot
+
+
+def _one_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return case((condition, literal_column('1')), else_=literal_column('0'))
 
 
 def refused_where_none(count: ColumnElement[int]) -> ColumnElement[int]:

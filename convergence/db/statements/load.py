@@ -468,12 +468,12 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
-    held = LOCK_STACK_OF_TRAVERSAL.first(connection, {'traversal': scope.traversal_id})
-    rows = READ_LAST.all(connection, {'traversal': scope.traversal_id, 'node': scope.number})
+    key = {'traversal': scope.traversal_id, 'node': scope.number}
+    locked, rows = read_together(connection, LOCK_STACK_OF_TRAVERSAL.call(key), READ_LAST.call(key))
     seen = _seen(rows)
     (row,) = rows
     node, traversal, stack = seen.node, seen.traversal, seen.stack
-    require_lock(held, stack)
+    require_lock(locked[0] if locked else None, stack)
     last = only_follower(node, traversal, node_of(*row[_AT_FOLLOWER:]) if row[_AT_FOLLOWER] is not None else None)
     late, leftovers = tuple[int, ...](), tuple[str, ...]()
     if node.phase is Phase.IN_SERVICE and traversal.late_numbers:

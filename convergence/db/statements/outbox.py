@@ -21,6 +21,8 @@ from convergence.core.observation import ObservedState
 from convergence.core.rows import Event
 from convergence.core.scaling import Scaling
 from convergence.db.schema.models import CREDENTIALS, OUTBOX, RESOURCE, STACK, TEMPLATE, TRAVERSAL, WEBHOOK
+from convergence.db.statements.hot import Hot
+from convergence.db.statements.together import Writes
 from convergence.notices import NoticeKind, NoticeSubject
 from convergence.values import replace
 
@@ -74,7 +76,8 @@ _MEMBERS = select(func.count()).where(
     RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
     RESOURCE.c.replaced_by.is_(None),
 )
-_WANTED = {Audience.EVERYBODY: _STACK, Audience.WEBHOOKS: _STACK.where(_HAS_WEBHOOK)}
+_WANTED = {Audience.EVERYBODY: Hot(_STACK), Audience.WEBHOOKS: Hot(_STACK.where(_HAS_WEBHOOK))}
+_COLUMNS = tuple(_STACK.selected_columns.keys())
 
 
 def may_be_told(decided: Sequence[Effect], audience: Audience) -> bool:
@@ -86,8 +89,11 @@ def may_be_told(decided: Sequence[Effect], audience: Audience) -> bool:
     return is_apart or any(event.resource_name is None for effect in stored for event in effect.events)
 
 
-def write_down(connection: Connection, decided: Sequence[Effect], audience: Audience) -> None:
-    """Write down what is to be told of the events of stacks among some effects, which have been carried out."""
+def write_down(writes: Writes, decided: Sequence[Effect], audience: Audience) -> None:
+    """Write down what is to be told of the events of stacks among some effects.
+
+    :param writes: these effects are part of it, or carried out.
+    """
     if not may_be_told(decided, audience):
         return
     stored = [effect for effect in decided if isinstance(effect, InsertEvents)]
@@ -96,37 +102,35 @@ def write_down(connection: Connection, decided: Sequence[Effect], audience: Audi
         for event in effect.events:
             if event.resource_name is None:
                 kind = NoticeKind.of(event.status, begins=event.stack_id in begun)
-                _tell_of_stack(connection, event, kind, effect.details, audience)
+                _tell_of_stack(writes, event, kind, effect.details, audience)
             elif effect.is_drift:
-                _tell_of_drift(connection, event, effect.details or {}, audience)
+                _tell_of_drift(writes, event, effect.details or {}, audience)
             elif effect.suppressed is not None:
-                _tell_of_scaling(connection, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
+                _tell_of_scaling(writes, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
 
 
 def _tell_of_stack(
-    connection: Connection, event: Event, kind: NoticeKind, details: Mapping[str, Json] | None, audience: Audience
+    writes: Writes, event: Event, kind: NoticeKind, details: Mapping[str, Json] | None, audience: Audience
 ) -> None:
-    stack = connection.execute(_WANTED[audience], {'stack': event.stack_id}).first()
+    stack = _wanted(writes, event.stack_id, audience)
     if stack is None:
         return
     said = {name: getattr(event, name) for name in ('action', 'status', 'reason')}
-    _insert(connection, stack, event, {**said, 'kind': kind, 'about': NoticeSubject.STACK, 'details': details})
-    if isinstance(stack.scaling, Scaling) and kind is not NoticeKind.PROGRESS:
-        _tell_of_scaling(connection, event, kind, stack.scaling, audience)
+    _insert(writes.connection, stack, event, {**said, 'kind': kind, 'about': NoticeSubject.STACK, 'details': details})
+    if isinstance(stack['scaling'], Scaling) and kind is not NoticeKind.PROGRESS:
+        _tell_of_scaling(writes, event, kind, stack['scaling'], audience)
 
 
-def _tell_of_scaling(
-    connection: Connection, event: Event, kind: NoticeKind, scaling: Scaling, audience: Audience
-) -> None:
+def _tell_of_scaling(writes: Writes, event: Event, kind: NoticeKind, scaling: Scaling, audience: Audience) -> None:
     """Tell of a group that gets other members; the payload is about the stack that the group is in."""
-    stack = connection.execute(_WANTED[audience], {'stack': scaling.stack_id}).first()
+    stack = _wanted(writes, scaling.stack_id, audience)
     if stack is None:
         return
     capacity, message = scaling.before, scaling.message
     if kind is NoticeKind.END:
         capacity, message = scaling.after, f'The group {scaling.group} has {scaling.after} members'
     if kind is NoticeKind.ERROR:
-        capacity, message = connection.execute(_MEMBERS, {'stack': event.stack_id}).scalar_one(), event.reason
+        capacity, message = writes.connection.execute(_MEMBERS, {'stack': event.stack_id}).scalar_one(), event.reason
     details = {
         'adjustment': scaling.amount,
         'adjustment_type': scaling.type,
@@ -136,12 +140,12 @@ def _tell_of_scaling(
     }
     told = {'kind': kind, 'about': NoticeSubject.AUTOSCALING, 'details': details}
     # Of an id of its own: receivers pass over what they have seen.
-    _insert(connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
+    _insert(writes.connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
 
 
-def _tell_of_drift(connection: Connection, event: Event, found: Mapping[str, Json], audience: Audience) -> None:
+def _tell_of_drift(writes: Writes, event: Event, found: Mapping[str, Json], audience: Audience) -> None:
     """Tell of an object that changed outside of its stack, or is as it was made again; with the stack's state."""
-    stack = connection.execute(_WANTED[audience], {'stack': event.stack_id}).first()
+    stack = _wanted(writes, event.stack_id, audience)
     if stack is None:
         return
     details = {
@@ -152,11 +156,17 @@ def _tell_of_drift(connection: Connection, event: Event, found: Mapping[str, Jso
         **found,
     }
     kind = NoticeKind.END if found.get('drift_state') == ObservedState.HEALTHY else NoticeKind.START
-    _insert(connection, stack, event, {'kind': kind, 'about': NoticeSubject.DRIFT, 'details': details})
+    _insert(writes.connection, stack, event, {'kind': kind, 'about': NoticeSubject.DRIFT, 'details': details})
 
 
-def _insert(connection: Connection, stack: Any, event: Event, told: Mapping[str, Any]) -> None:
-    values = dict(stack._mapping)
+def _wanted(writes: Writes, stack_id: str, audience: Audience) -> dict[str, Any] | None:
+    """What is told of a stack, as it is after all that was written; None where nobody wants to know."""
+    (rows,) = writes.read(_WANTED[audience].call({'stack': stack_id}))
+    return dict(zip(_COLUMNS, rows[0], strict=True)) if rows else None
+
+
+def _insert(connection: Connection, stack: Mapping[str, Any], event: Event, told: Mapping[str, Any]) -> None:
+    values = dict(stack)
     summary, _ = values.pop('summary'), values.pop('scaling')
     described = summary.get('description') if isinstance(summary, Mapping) else None
     row = {**values, 'event_id': event.id, 'at': event.at, 'description': described, 'fanned': False, **told}

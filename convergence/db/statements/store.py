@@ -171,9 +171,13 @@ class Store:
         :param is_all: the commit comes next.
         :returns: see `convergence.db.statements.apply.apply`.
         """
-        all_of_it = is_all and not may_be_told(effects, self._audience)
-        ready = apply(connection, effects, follow or NO_SEQUEL, is_all=all_of_it)
-        write_down(connection, effects, self._audience)
+        writes = Writes(connection)
+        ready = apply(writes, effects, follow or NO_SEQUEL)
+        write_down(writes, effects, self._audience)
+        if is_all:
+            writes.send_with_commit()
+        else:
+            writes.end()
         return ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy.engine import Connection
 
-from convergence.db.statements.drivers import SEVERAL, WITH_COMMIT
+from convergence.db.statements.drivers import COMMIT, SEVERAL
 from convergence.db.statements.hot import HotCall, as_raised, executed
 from convergence.errors import Conflict
 
@@ -30,7 +30,8 @@ LONGEST = 1 << 18
 ANSWER = 'convergence.answer'
 """Setting of a session of PostgreSQL with what goes with the commit has come to."""
 
-BEHIND_COMMIT = f"{WITH_COMMIT}; SELECT current_setting('{ANSWER}')"
+READ_ANSWER = f"SELECT current_setting('{ANSWER}')"
+"""How it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Writes:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._left = _Message(connection)
+        self._in_the_end: list[tuple[HotCall, Callable[[Rows], object]]] = []
         self._takes_several = _takes_several(connection)
         self._refuses = refuses_by_failing(connection)
 
@@ -80,15 +82,39 @@ class Writes:
         else:
             call.hot.write(self.connection, call.values)
 
-    def add_one(self, call: HotCall, what: str) -> None:
-        """One that has to find one row, see `expect_one`. Nothing is committed where it does not."""
+    def add_one(self, call: HotCall, what: str, wanted: int = 1) -> None:
+        """One that has to find one row, see `expect_one`, or so many. Nothing is committed where it does not."""
         if self._refuses:
-            self._leave(call.refusing(), None)
+            self._leave(call.refusing(wanted), None)
         elif self._takes_several:
-            self._leave(call, lambda answer: expect_one(answer.found, what))
+            self._leave(call, lambda answer: expect_one(answer.found, what, wanted))
             self._left.refusing = len(self._left.calls)
         else:
-            expect_one(call.hot.write(self.connection, call.values), what)
+            expect_one(call.hot.write(self.connection, call.values), what, wanted)
+
+    def write(self, call: HotCall) -> int:
+        """Carry out what was added, and one more; how many rows that found.
+
+        :raises Conflict: see `send`.
+        """
+        if not self._takes_several:
+            return call.hot.write(self.connection, call.values)
+        found: list[int] = []
+        self._leave(call, lambda answer: found.append(answer.found))
+        self.send()
+        return found[0]
+
+    def read_in_the_end(self, call: HotCall, then: Callable[[Rows], object]) -> None:
+        """Have something read that may as well be read when all is committed.
+
+        :param then: told the answer, when there is one.
+        """
+        if self._refuses:
+            self._in_the_end.append((call, then))
+        elif self._takes_several:
+            self._leave(call, lambda answer: then(answer.rows))
+        else:
+            then(call.hot.all(self.connection, call.values))
 
     def afterwards(self, step: Callable[[], object]) -> None:
         """Have something done when it is known what has become of all that was added."""
@@ -120,12 +146,24 @@ class Writes:
         self.send()
         return found + [call.hot.all(self.connection, call.values) for call in calls[len(along) :]]
 
+    def end(self) -> None:
+        """Carry out all that is left, before something else is done.
+
+        :raises Conflict: see `send`.
+        """
+        self._read_what_is_last(())
+        self.send()
+
     def send_with_commit(self) -> None:
         """The same, where nothing but the commit comes after it: what may go with that, goes with that.
 
         :raises Conflict: see `send`; perhaps not before the commit.
         """
+        # One answer comes from behind the commit.
+        behind = self._in_the_end[-1:] if self._left.calls and not self._left.is_answered else []
+        self._read_what_is_last(behind)
         first, last = self._left.parts()
+        last.behind = behind
         self._left = _Message(self.connection)
         first.send()
         if last.calls:
@@ -133,6 +171,11 @@ class Writes:
                 self.connection.begin()  # where nothing was begun nothing is committed
             driven: Any = self.connection.connection.dbapi_connection
             driven.with_commit = partial(last.send, commits=True)
+
+    def _read_what_is_last(self, but: Sequence[object]) -> None:
+        last, self._in_the_end = self._in_the_end[: len(self._in_the_end) - len(but)], []
+        for call, then in last:
+            then(self.read(call)[0])
 
     def _leave(self, call: HotCall, then: Then | None) -> None:
         if self._refuses and self._left.is_answered:
@@ -149,11 +192,13 @@ class _Message:
 
     :param calls: with those that want to know the answers.
     :param refusing: the number of the last one that may refuse; 0: none.
+    :param behind: what is read behind the commit, if anything; only for PostgreSQL.
     :param length: of its values.
     """
 
     connection: Connection
     calls: list[tuple[HotCall, Then | None]] = field(default_factory=list)
+    behind: Sequence[tuple[HotCall, Callable[[Rows], object]]] = ()
     steps: list[Callable[[], object]] = field(default_factory=list)
     refusing: int = 0
     length: int = 0
@@ -172,20 +217,23 @@ class _Message:
 
     def send(self, *, commits: bool = False) -> None:
         if self.calls:
-            answers = _carried_out(self.connection, [call for call, _ in self.calls], commits=commits)
-            for (_, then), answer in zip(self.calls, answers, strict=True):
+            behind = [call for call, _ in self.behind]
+            answers = _carried_out(self.connection, [call for call, _ in self.calls], behind, commits=commits)
+            for (_, then), answer in zip(self.calls, answers, strict=False):
                 if then is not None:
                     then(answer)
+            for _, tell in self.behind:
+                tell(answers[-1].rows)
         for step in self.steps:
             step()
 
 
-def expect_one(count: int, what: str) -> None:
-    """See that a statement has found the one row that it was for.
+def expect_one(count: int, what: str, wanted: int = 1) -> None:
+    """See that a statement has found the one row that it was for, or so many.
 
     :raises Conflict: it has not.
     """
-    if count != 1:
+    if count != wanted:
         raise Conflict(f'{what} is not as it was read')
 
 
@@ -198,12 +246,17 @@ def _takes_several(connection: Connection) -> bool:
     return SEVERAL in connection.info
 
 
-def _carried_out(connection: Connection, calls: Sequence[HotCall], *, commits: bool = False) -> list[HotAnswer]:
-    """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place."""
+def _carried_out(
+    connection: Connection, calls: Sequence[HotCall], behind: Sequence[HotCall] = (), *, commits: bool = False
+) -> list[HotAnswer]:
+    """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place.
+
+    :param behind: for PostgreSQL, what comes behind the commit.
+    """
     if refuses_by_failing(connection):
-        return _answered_at_last(connection, calls, commits=commits)
+        return _answered_at_last(connection, calls, behind, commits=commits)
     forms = [call.hot.form(connection.dialect) for call in calls]
-    text = '; '.join(form.text for form in forms) + (WITH_COMMIT if commits else '')
+    text = '; '.join([*(form.text for form in forms), *((COMMIT,) if commits else ())])
     given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
     cursor = executed(connection, text, tuple(chain(*given)), lambda cursor, *sent: cursor.execute(*sent))
     found = []
@@ -222,21 +275,29 @@ def _carried_out(connection: Connection, calls: Sequence[HotCall], *, commits: b
     ]
 
 
-def _answered_at_last(connection: Connection, calls: Sequence[HotCall], *, commits: bool) -> list[HotAnswer]:
-    forms = [call.hot.form(connection.dialect) for call in calls]
-    given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
-    behind = '' if not commits else BEHIND_COMMIT if calls[-1].hot.leaves_answer else WITH_COMMIT
+def _answered_at_last(
+    connection: Connection, calls: Sequence[HotCall], behind: Sequence[HotCall], *, commits: bool
+) -> list[HotAnswer]:
+    every = [*calls, *behind]
+    forms = [call.hot.form(connection.dialect) for call in every]
+    given = [form.parameters(call.values) for form, call in zip(forms, every, strict=True)]
+    is_left_in_setting = commits and not behind and calls[-1].hot.leaves_answer
+
+    def joined(texts: Sequence[str]) -> str:
+        if not commits:
+            return '; '.join(texts)
+        after = [READ_ANSWER] if is_left_in_setting else texts[len(calls) :]
+        return '; '.join([*texts[: len(calls)], COMMIT, *after])
 
     def send(cursor: Any, text: str, parameters: Any) -> None:
         texts = [form.called(connection, cursor) for form in forms]
-        made = [cursor.mogrify(called, values) for called, values in zip(texts, given, strict=True)]
-        cursor.execute(b'; '.join(made) + behind.encode())
+        made = [cursor.mogrify(called, values).decode() for called, values in zip(texts, given, strict=True)]
+        cursor.execute(joined(made))
 
-    text = '; '.join(form.text for form in forms) + behind
-    cursor = executed(connection, text, given, send)
+    cursor = executed(connection, joined([form.text for form in forms]), given, send)
     rows = cursor.fetchall() if cursor.description else []
     cursor.close()
-    if rows and not behind:
+    if rows and not is_left_in_setting:
         rows = forms[-1].understood(rows, cursor.description)
     nothing = HotAnswer((), 0, 0)
-    return [*[nothing] * (len(calls) - 1), HotAnswer(rows, cursor.rowcount, 0)]
+    return [*[nothing] * (len(every) - 1), HotAnswer(rows, cursor.rowcount, 0)]

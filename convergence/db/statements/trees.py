@@ -16,6 +16,7 @@ from convergence.core.effects import RequireRoom
 from convergence.db.schema.models import STACK, TREE
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.load import backend_of
+from convergence.db.statements.together import Writes
 from convergence.errors import require_room
 
 _NO_LIMIT = 2**31 - 1
@@ -43,13 +44,14 @@ ADD_TREE = {
 }
 
 
-def take_room(connection: Connection, effect: RequireRoom) -> None:
-    """A tree gets more resources; its stack has been written by now.
+def take_room(writes: Writes, effect: RequireRoom) -> None:
+    """A tree gets more resources; its stack is written before, in the same transaction.
 
     :raises RequestLimitExceeded: there would be too many.
     """
     most = _NO_LIMIT if effect.most is None else effect.most
-    if TAKE_ROOM.write(connection, {'root': effect.root_id, 'more': effect.more, 'most': most}) == 1:
+    connection = writes.connection
+    if writes.write(TAKE_ROOM.call({'root': effect.root_id, 'more': effect.more, 'most': most})) == 1:
         return
     _lock(connection, effect.root_id)
     # In a statement of its own: so it sees everything that anybody has stored who held the lock before.
