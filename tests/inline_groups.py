@@ -23,7 +23,7 @@ class InlineGroups(ThreadGroups):
         self._closed = False
 
     @override
-    def submit(self, check: Check, work: Callable[[Task], object]) -> bool:
+    def submit(self, check: Check, work: Callable[[Task], object], *, ahead: bool = False) -> bool:
         """Run a task of the traversal's group; what it raises goes through."""
         if self._closed:
             return False

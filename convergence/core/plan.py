@@ -22,6 +22,7 @@ from convergence.core.effects import (
     InsertTemplate,
     InsertTraversal,
     RequireRoom,
+    UpdateResource,
     UpdateResources,
     UpdateStack,
 )
@@ -61,6 +62,15 @@ class Planned:
     superseded: str | None
     row_ids: Mapping[str, str]
     beside: tuple[Effect, ...] = ()
+
+    @property
+    def checks(self) -> tuple[int, ...]:
+        """Numbers of those nodes that need a worker."""
+        return tuple(node.number for node in self.ready if node.phase in (Phase.UPDATE, Phase.CLEANUP))
+
+    def lets_go_of(self, resource_id: str | None) -> bool:
+        """Whether the row whose object the stack is was let go of with it; see `convergence.core.nesting.park`."""
+        return any(isinstance(each, UpdateResource) and each.resource_id == resource_id for each in self.beside)
 
 
 def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:

@@ -96,10 +96,12 @@ class ParkedAlready:
     """The action goes on by itself, and the row was parked by whoever has begun it: there is nothing to write.
 
     :param after_s: see `Parked`.
+    :param to_be_told: a traversal that has begun by that, and nodes of it that are ready and nobody has been told of.
     """
 
     after_s: float
     physical_id: str | None = None
+    to_be_told: tuple[str, tuple[int, ...]] = ('', ())
 
 
 Result: TypeAlias = Succeeded | Failed | Parked | ParkedAlready | Postponed | NeedsReplacement | NotBegun

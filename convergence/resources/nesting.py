@@ -144,6 +144,8 @@ class NestedStep:
     :param is_gone: there is no such stack any more.
     :param is_silent: the template of the stack is known to have no outputs.
     :param is_parked: the row of the resource was let go of with it.
+    :param nodes: numbers of nodes of that traversal that are ready, and of which nobody has been told: whoever has
+        asked sees to that.
     """
 
     traversal_id: str = ''
@@ -152,6 +154,7 @@ class NestedStep:
     is_gone: bool = False
     is_silent: bool = False
     is_parked: bool = False
+    nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +178,11 @@ class NestedStacks(Protocol):
     """The nested stack of one resource. Every method may raise `TransientFailure`.
 
     :ivar is_parked: whether the row of the resource was let go of when the stack got something to do.
+    :ivar to_be_told: the traversal that the stack got then, and the nodes of it of which nobody has been told.
     """
 
     is_parked: bool
+    to_be_told: tuple[str, tuple[int, ...]]
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the resource's row says is under way. To repeat it does no harm."""
@@ -205,6 +210,7 @@ class NoNestedStack:
     """What a type gets whose objects are no stacks."""
 
     is_parked = False
+    to_be_told: tuple[str, tuple[int, ...]] = ('', ())
 
     def act(self, step: int = 0) -> NestedStep:
         """Refuse, as all of them."""

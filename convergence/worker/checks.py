@@ -239,7 +239,7 @@ class NodeChecks:
                 self._keep_track(claim, fenced.physical_id, answered)
                 return None
             if isinstance(result, ParkedAlready):
-                self._parked(claim, result)
+                self._parked(claim, result, attendant)
                 return None
             end = self._finish(claim, result, claim.at + self._clock() - begun, attendant)
             LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
@@ -254,7 +254,7 @@ class NodeChecks:
             self.stored(claim, physical_id, perhaps_made)
             self._dispatcher.attend(committed)
 
-    def _parked(self, claim: Claim, result: ParkedAlready) -> None:
+    def _parked(self, claim: Claim, result: ParkedAlready, attendant: Attendant) -> None:
         """The row was let go of by an engine, together with what it has begun: what is left is to tell of it."""
         LOG.info('%s parked', claim.step)
         self.stored(claim, result.physical_id, may_have_made(claim, result))
@@ -262,6 +262,7 @@ class NodeChecks:
         if node.next_in_backlog is not None:
             self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
         self._later(result.after_s, node.traversal_id, node.number)
+        attendant.attend_nested(*result.to_be_told)
 
     def _finish(self, claim: Claim, result: Result, now: float, attendant: Attendant) -> End:
         goes_on = attendant.goes_on() and not self._draining()

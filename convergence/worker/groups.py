@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -86,7 +86,7 @@ class ThreadGroups:
         self._clock = clock
         self._lock = Lock()
         self._groups: dict[str, tuple[Group, int]] = {}
-        self._waiting: dict[str, deque[tuple[Check, CheckWork]]] = {}
+        self._waiting: OrderedDict[str, deque[tuple[Check, CheckWork]]] = OrderedDict()
         self._left_behind: set[Task] = set()
         self._running = 0
         self._shares: Counter[str] = Counter()
@@ -144,15 +144,19 @@ class ThreadGroups:
                 del self._waiting[traversal_id]
             return check.node
 
-    def submit(self, check: Check, work: CheckWork) -> bool:
+    def submit(self, check: Check, work: CheckWork, *, ahead: bool = False) -> bool:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
 
+        :param ahead: whether the traversal goes before others that have as few threads, where nothing of it waits yet.
         :returns: False after `close`: nothing begins any more.
         """
         with self._lock:
             if self._closed:
                 return False
+            is_new = check.traversal_id not in self._waiting
             self._waiting.setdefault(check.traversal_id, deque()).append((check, work))
+            if ahead and is_new:
+                self._waiting.move_to_end(check.traversal_id, last=False)
         self.begin()
         return True
 

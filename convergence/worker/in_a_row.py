@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from typing_extensions import override
@@ -12,6 +12,7 @@ from convergence.concurrency import Task
 from convergence.core.claim import StepDecision
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
+from convergence.worker.keeping import Keeping
 from convergence.worker.unannounced import Unannounced
 
 
@@ -24,6 +25,10 @@ class Attendant:
     def attend(self, committed: Committed[Any]) -> None:
         """See to what a transaction made ready."""
         self._dispatcher.attend(committed)
+
+    def attend_nested(self, traversal_id: str, numbers: Sequence[int]) -> None:
+        """See to what is ready in a nested stack that has just got something to do."""
+        self._dispatcher.cast_together(traversal_id, numbers)
 
     def goes_on(self) -> bool:
         """Whether the thread would go on with a node that is claimed for it now."""
@@ -77,7 +82,7 @@ class InARow:
     :param most: how many nodes a thread looks at one after the other. 1: others are told of every node.
     :param waiting: what waits for a thread.
     :param unannounced: what was made ready here lately.
-    :param take: has a node looked at when a thread is free here; whether there is room for that.
+    :param keeping: takes nodes for the threads of this worker.
     :param clock: seconds on the clock of this process, from any moment on.
     """
 
@@ -88,7 +93,7 @@ class InARow:
         most: int,
         waiting: WaitingChecks,
         unannounced: Unannounced,
-        take: Callable[[str, int], bool],
+        keeping: Keeping,
         clock: Callable[[], float],
     ) -> None:
         self._check = check
@@ -96,7 +101,7 @@ class InARow:
         self._most = most
         self._waiting = waiting
         self._unannounced = unannounced
-        self._take = take if most > 1 else _others
+        self._keeping = keeping
         self._clock = clock
 
     def check(self, traversal_id: str, number: int, task: Task) -> None:
@@ -118,16 +123,15 @@ class InARow:
             has_had_its_share = self._clock() >= ends_at and self._waiting.is_crowded(traversal_id)
             return task.cancelled.is_set() or has_had_its_share
 
-        for place in range(self._most):
-            is_last = place == self._most - 1
+        for left in reversed(range(self._most)):
             kept = _Kept(
                 self._dispatcher,
                 traversal_id,
-                self._take,
+                self._keeping if self._most > 1 else None,
                 self._waiting,
                 self._unannounced,
                 lets_others_go,
-                is_last=is_last,
+                is_last=not left,
             )
             try:
                 with logs.bind(node=node):
@@ -135,6 +139,7 @@ class InARow:
             except Exception:
                 kept.tell()  # what is claimed the worker gives back when it misses it
                 raise
+            self._keeping.note_step()
             if lets_others_go():
                 kept.tell()
             elif kept.goes_on():
@@ -155,7 +160,7 @@ class _Kept(Attendant):
         self,
         dispatcher: Dispatcher,
         traversal_id: str,
-        take: Callable[[str, int], bool],
+        keeping: Keeping | None,
         waiting: WaitingChecks,
         unannounced: Unannounced,
         lets_others_go: Callable[[], bool],
@@ -163,19 +168,31 @@ class _Kept(Attendant):
         is_last: bool,
     ) -> None:
         super().__init__(dispatcher)
-        self._take = take
+        self._keeping = keeping
         self._traversal_id = traversal_id
         self._waiting = waiting
         self._unannounced = unannounced
         self._lets_others_go = lets_others_go
         self._is_last = is_last
+        self._is_over = False
         self.node: int | None = None
         self.begun: StepDecision | None = None
 
     @override
     def goes_on(self) -> bool:
         """As the base class: unless another node is kept back, or it is somebody else's turn."""
-        return not self._is_last and self.node is None and not self._lets_others_go()
+        is_free = not self._is_last and not self._is_over and self.node is None
+        return is_free and not self._lets_others_go()
+
+    @override
+    def attend_nested(self, traversal_id: str, numbers: Sequence[int]) -> None:
+        """As the base class, but for what this worker keeps: then its threads come to that first.
+
+        So a tree is made branch by branch. Else all nested stacks of a stack would be begun before anything in them.
+        """
+        kept = self._keeping.take_ahead(traversal_id, numbers) if self._keeping is not None else 0
+        self._is_over = kept > 0
+        super().attend_nested(traversal_id, numbers[kept:])
 
     @override
     def take_waiting(self) -> int | None:
@@ -213,15 +230,13 @@ class _Kept(Attendant):
 
     def _around(self, nodes: Iterable[tuple[str, int]]) -> None:
         """Others are told of nodes of the same traversal: this thread may keep one of these back already."""
-        self._dispatcher.cast([node for node in nodes if node[0] == self._traversal_id or not self._take(*node)])
+        self._dispatcher.cast([node for node in nodes if node[0] == self._traversal_id or not self._is_taken(*node)])
+
+    def _is_taken(self, traversal_id: str, number: int) -> bool:
+        return self._keeping is not None and self._keeping.take(traversal_id, number)
 
     def tell(self) -> None:
         """Tell others of what was kept back; what is claimed stays with this thread."""
         if self.node is not None and self.begun is None:
             self._dispatcher.cast([(self._traversal_id, self.node)])
             self.node = None
-
-
-def _others(traversal_id: str, number: int) -> bool:
-    """Takes no node: another worker is told of it."""
-    return False

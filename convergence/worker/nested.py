@@ -78,6 +78,7 @@ class OneNestedStack:
     :ivar is_silent: what it has done last is known to have been for a template without outputs.
     :ivar held_for: the node for which the row is held, where the row may be let go of as soon as the stack is at work.
     :ivar is_parked: whether it was.
+    :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class OneNestedStack:
         self.is_silent = False
         self.held_for: int | None = None
         self.is_parked = False
+        self.to_be_told: tuple[str, tuple[int, ...]] = ('', ())
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
@@ -100,6 +102,7 @@ class OneNestedStack:
         )
         self._values, step_begun = None, NestedStep(**begun)
         self.is_silent, self.is_parked = step_begun.is_silent, step_begun.is_parked
+        self.to_be_told = (step_begun.traversal_id, tuple(step_begun.nodes))
         return step_begun
 
     def cancel(self) -> None:

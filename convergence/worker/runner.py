@@ -297,7 +297,8 @@ class Runner:
             news = attempt.learn(answer) or attempt.progress is None
             attempt.progress = answer.progress
             if attempt.call.nested.is_parked:
-                return ParkedAlready(poll_interval_s(attempt, answer, self._pace), attempt.physical_id)
+                after_s = poll_interval_s(attempt, answer, self._pace)
+                return ParkedAlready(after_s, attempt.physical_id, attempt.call.nested.to_be_told)
             if attempt.left_s <= 0:
                 return self._let_go(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)

@@ -27,6 +27,7 @@ from convergence.worker.checks import NodeChecks, Settler
 from convergence.worker.fences import Fences
 from convergence.worker.groups import Check, ThreadGroups
 from convergence.worker.in_a_row import InARow
+from convergence.worker.keeping import Keeping
 from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, do_each
 from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
 from convergence.worker.recent import Recent
@@ -155,13 +156,14 @@ class WorkerService:
         later = timing.later or self._cast_later
         self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
         self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after, timing.clock)
+        self._keeping = Keeping(self._groups, self._take, self._stopping.is_set, timing.clock)
         self._in_a_row = InARow(
             self._checks.check,
             dispatcher,
             options.in_a_row,
             self._groups,
             self._unannounced,
-            self._take_if_room,
+            self._keeping,
             timing.clock,
         )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
@@ -202,7 +204,7 @@ class WorkerService:
 
     def lend_a_hand(self, traversal_id: str, node: int) -> bool:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
-        return self._take_if_room(traversal_id, node, HOPS)
+        return self._keeping.take(traversal_id, node, HOPS)
 
     def _has_room(self, traversal_id: str) -> bool:
         return self._stopping.is_set() or self._groups.has_room_for(traversal_id)
@@ -210,17 +212,12 @@ class WorkerService:
     def _cast_later(self, delay_s: float, traversal_id: str, number: int) -> None:
         self._timers.after(delay_s, lambda: self._dispatcher.cast([(traversal_id, number)]))
 
-    def _take_if_room(self, traversal_id: str, node: int, hops: int = 0) -> bool:
-        now = self._groups.occupancy()
-        has_room = now.waiting < 2 * now.threads and not self._stopping.is_set()
-        return has_room and self._take(Check(traversal_id, node, hops, beneficiary()))
-
-    def _take(self, check: Check) -> bool:
+    def _take(self, check: Check, ahead: bool = False) -> bool:
         def work(task: Task) -> None:
             with logs.bind(traversal=check.traversal_id, worker=self.id), on_behalf_of(check.project):
                 self._in_a_row.check(check.traversal_id, check.node, task)
 
-        taken = self._groups.submit(check, work)
+        taken = self._groups.submit(check, work, ahead=ahead)
         if not taken:
             self._refused.append(check)
             if self._leaving.is_set():

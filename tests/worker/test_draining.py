@@ -296,10 +296,10 @@ class Turns:
             self._changed.notify_all()
         self.assert_running()
 
-    def submit(self, name: str, count: int = 1, project: str = '') -> None:
+    def submit(self, name: str, count: int = 1, project: str = '', *, ahead: bool = False) -> None:
         """So many checks of a traversal."""
         for number in range(count):
-            self.groups.submit(Check(name, number, project=project), lambda task: self._run(name))
+            self.groups.submit(Check(name, number, project=project), lambda task: self._run(name), ahead=ahead)
 
     def _run(self, name: str) -> None:
         with self._changed:
@@ -325,6 +325,22 @@ class Turns:
                 return
             threading.Event().wait(0.01)
         raise AssertionError(self.groups.occupancy())
+
+
+def test_what_goes_ahead_gets_the_next_thread_and_no_more_than_that() -> None:
+    """A nested stack that has just begun goes ahead of stacks that wait as it does, and not of other projects."""
+    turns = Turns(1)
+    turns.submit('running', project='p')
+    turns.assert_running('running')
+    turns.submit('waiting', project='p')
+    turns.submit('nested', 2, 'p', ahead=True)
+    turns.end('running')
+    turns.assert_running('nested')
+    turns.end('nested')
+    turns.assert_running('waiting')
+    turns.end('waiting')
+    turns.assert_running('nested')
+    turns.let_all_go()
 
 
 def test_a_thread_that_comes_free_goes_to_the_project_that_has_the_fewest() -> None:

@@ -83,15 +83,18 @@ def test_others_are_told_of_all_but_one_of_what_becomes_ready(engine):
     harness.run()
 
 
-@pytest.mark.parametrize(('in_a_row', 'for_its_end'), [(1, 1), (4, 0)])
-def test_a_nested_stack_costs_one_message_and_one_for_five_things_in_it(engine, in_a_row, for_its_end):
-    """Whoever does the last thing in it sees to the resource whose object it is, too."""
+@pytest.mark.parametrize(('in_a_row', 'for_what_is_in_it'), [(1, 2), (4, 0)])
+def test_a_nested_stack_costs_one_message_while_a_thread_is_free(engine, in_a_row, for_what_is_in_it):
+    """Whoever has asked for it sees to what is in it, and whoever does the last thing in it to its resource.
+
+    Else the things in it are told of five at a time, and so is its end.
+    """
     harness = Harness(engine, in_a_row=in_a_row)
     files = {CHILD: nested(count=5)}
     stack = create(harness, {f'child{number}': {'type': CHILD} for number in range(2)}, files)
     harness.run()
     assert harness.state(stack) == 'CREATE_COMPLETE', harness.stack(stack).status_reason
-    assert harness.messages.sent == 2 * (1 + 1 + for_its_end)
+    assert harness.messages.sent == 2 * (1 + for_what_is_in_it)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from convergence import errors
-from convergence.core.effects import Decision, Effect, UpdateResource
+from convergence.core.effects import Decision, Effect
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.nesting import park
 from convergence.core.plan import Planned
@@ -96,5 +96,6 @@ def begun_before(held: NestingResource) -> NestedStep | None:
 
 
 def _begun(held: NestingResource, planned: Planned) -> NestedStep:
-    let_go = any(isinstance(each, UpdateResource) and each.resource_id == held.row.id for each in planned.beside)
-    return replace(held.begun, traversal_id=planned.traversal.id, is_parked=let_go)
+    is_parked = planned.lets_go_of(held.row.id)
+    nodes = planned.checks if is_parked else ()
+    return replace(held.begun, traversal_id=planned.traversal.id, is_parked=is_parked, nodes=nodes)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from convergence import errors
-from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
+from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
 from convergence.core.nesting import is_wanted, may_act
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
+from convergence.db.transaction import LAST
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.beginnings import Beginnings, begun_before
@@ -81,7 +82,7 @@ class Nesting:
         for _ in range(ROUNDS):
             held = replace(self._held(resource_id, fence), step=step, node=node)
             try:
-                return asdict(begun_before(held) or self._act(held, fence))
+                return asdict(self._begun_before(held) or self._act(held, fence))
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 continue
         raise errors.Conflict(f'the nested stack {resource_id} keeps changing')
@@ -110,6 +111,13 @@ class Nesting:
             self._traversals.cancel_with(around, stack_id, resource_id)
 
     # --- acting -----------------------------------------------------------------------------------------------
+
+    def _begun_before(self, held: NestingResource) -> NestedStep | None:
+        begun = begun_before(held)
+        if begun is None:
+            return None
+        ready = self._reader.frontier(begun.traversal_id, DISPATCH_WINDOW)
+        return replace(begun, nodes=tuple(sorted(node.number for node in ready if node.phase not in LAST)))
 
     def _held(self, resource_id: str, fence: int) -> NestingResource:
         found = self._reader.nesting(resource_id)

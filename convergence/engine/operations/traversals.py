@@ -75,7 +75,8 @@ class Traversals:
         :param held_for: see `start`.
         :raises StackExists: a living stack of the project has the name.
         """
-        return self._start(NewStack(stack.project_id, stack.parent_resource_id, held_for), stack, request)
+        scope = NewStack(stack.project_id, stack.parent_resource_id, held_for)
+        return self._start(scope, stack, request, stack.parent_resource_id)
 
     def start(
         self,
@@ -91,9 +92,10 @@ class Traversals:
         :raises EntityNotFound: the stack has gone.
         :raises ConvergenceError: whatever the request's guard raises.
         """
-        return self._start(WholeStack(stack.id, parent_resource_id, held_for), stack, request)
+        scope = WholeStack(stack.id, parent_resource_id, held_for)
+        return self._start(scope, stack, request, parent_resource_id)
 
-    def _start(self, scope: Scope[PlanView], stack: Stack, request: Request) -> Planned:
+    def _start(self, scope: Scope[PlanView], stack: Stack, request: Request, parent_resource_id: str | None) -> Planned:
         request = replace(request, traversal_id=request.traversal_id or self._new_id())
         plans: list[Planned] = []
 
@@ -107,7 +109,7 @@ class Traversals:
             return decision
 
         planned = self._accept(scope, stack, decide, plans)
-        self._announce(stack, planned)
+        self._announce(stack, planned, planned.lets_go_of(parent_resource_id))
         return planned
 
     def _accept(
@@ -135,15 +137,18 @@ class Traversals:
             raise errors.EntityNotFound('Stack', stack.name)
         return committed.verdict
 
-    def _announce(self, stack: Stack, planned: Planned) -> None:
+    def _announce(self, stack: Stack, planned: Planned, caller_tells: bool) -> None:
+        """See to what is ready.
+
+        :param caller_tells: whoever has asked for it tells of the nodes that need a worker: see `NestedStep.nodes`.
+        """
         traversal = planned.traversal
         with logs.bind(stack=stack.name, traversal=traversal.id), on_behalf_of(stack.project_id):
             LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
-            checks = [node.number for node in planned.ready if node.phase not in LAST]
-            if traversal.for_parent:
-                self._dispatcher.cast_together(traversal.id, checks)
-            else:
-                self._dispatcher.cast((traversal.id, number) for number in checks)
+            if traversal.for_parent and not caller_tells:
+                self._dispatcher.cast_together(traversal.id, planned.checks)
+            elif not caller_tells:
+                self._dispatcher.cast((traversal.id, number) for number in planned.checks)
             self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
             if traversal.cancels:
                 self._stop_workers(stack.id, planned.superseded)

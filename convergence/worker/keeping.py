@@ -1,0 +1,71 @@
+"""What a worker keeps for its own threads, so that it costs no message."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from convergence.rpc.shares import beneficiary
+from convergence.worker.groups import Check, Occupancy
+
+SOON_S = 0.25
+"""What a thread of this worker comes to within so many seconds need not be done by another one."""
+
+_STEPS = 64
+"""The last steps, by which it is known how quickly this worker gets on."""
+
+
+class Threads(Protocol):
+    """The threads of this worker; see `convergence.worker.groups.ThreadGroups`."""
+
+    def occupancy(self) -> Occupancy:
+        """How busy they are."""
+
+
+@dataclass(slots=True)
+class Keeping:
+    """Takes nodes for the threads of this worker: as far as one is free, or comes free soon.
+
+    While types answer quickly, a thread comes free all the time: what it does next need not go through the broker.
+    Where they take their time, others are told, who may have nothing to do.
+
+    :param submit: has a node looked at when a thread is free, also ahead of what waits for one; False: nothing begins
+        here any more.
+    :param is_stopping: whether the process was told to end.
+    :param clock: seconds on the clock of this process, from any moment on.
+    """
+
+    threads: Threads
+    submit: Callable[[Check, bool], bool]
+    is_stopping: Callable[[], bool]
+    clock: Callable[[], float]
+    _steps: deque[float] = field(default_factory=lambda: deque(maxlen=_STEPS))
+
+    def note_step(self) -> None:
+        """A thread is done with a node."""
+        self._steps.append(self.clock())
+
+    def take(self, traversal_id: str, number: int, hops: int = 0) -> bool:
+        """Take one node, if not much waits for a thread; whether it was taken."""
+        now = self.threads.occupancy()
+        has_room = now.waiting < 2 * now.threads and not self.is_stopping()
+        return has_room and self.submit(Check(traversal_id, number, hops, beneficiary()), False)
+
+    def take_ahead(self, traversal_id: str, numbers: Sequence[int]) -> int:
+        """Take of some nodes as many as threads here come to soon, ahead of what waits; how many, from the first on.
+
+        Each thread brings about such nodes once in a while, and comes to them next: so little goes ahead at a time.
+        """
+        room = 0 if self.is_stopping() else max(self.threads.occupancy().idle, self._soon())
+        for place, number in enumerate(numbers[:room]):
+            if not self.submit(Check(traversal_id, number, 0, beneficiary()), True):
+                return place
+        return min(room, len(numbers))
+
+    def _soon(self) -> int:
+        """How many nodes the threads come to soon, if it goes on as it did."""
+        steps = tuple(self._steps)
+        took_s = self.clock() - steps[0] if steps else 0.0
+        return int((len(steps) - 1) * SOON_S / took_s) if took_s > 0 else 0
