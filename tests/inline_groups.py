@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from typing_extensions import override
 
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
-from convergence.worker.groups import Check, Occupancy, ThreadGroups
+from convergence.worker.groups import Check, CheckWork, Occupancy, ThreadGroups
 
 
 class InlineGroups(ThreadGroups):
@@ -23,8 +23,12 @@ class InlineGroups(ThreadGroups):
         self._closed = False
 
     @override
-    def submit(self, check: Check, work: Callable[[Task], object], *, ahead: bool = False) -> bool:
-        """Run a task of the traversal's group; what it raises goes through."""
+    def submit_all(self, checks: Sequence[tuple[Check, CheckWork]], *, ahead: bool = False) -> bool:
+        """Run tasks, one after the other; what they raise goes through."""
+        taken = [self._run(check, work) for check, work in checks]
+        return all(taken)
+
+    def _run(self, check: Check, work: CheckWork) -> bool:
         if self._closed:
             return False
         groups = self._active.setdefault(check.traversal_id, [])

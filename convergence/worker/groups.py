@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -144,19 +144,26 @@ class ThreadGroups:
                 del self._waiting[traversal_id]
             return check.node
 
-    def submit(self, check: Check, work: CheckWork, *, ahead: bool = False) -> bool:
+    def submit(self, check: Check, work: CheckWork) -> bool:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
 
-        :param ahead: whether the traversal goes before others that have as few threads, where nothing of it waits yet.
         :returns: False after `close`: nothing begins any more.
+        """
+        return self.submit_all([(check, work)])
+
+    def submit_all(self, checks: Sequence[tuple[Check, CheckWork]], *, ahead: bool = False) -> bool:
+        """The same for several at once.
+
+        :param ahead: whether their traversals go before others that have as few threads, where nothing of them waits.
         """
         with self._lock:
             if self._closed:
                 return False
-            is_new = check.traversal_id not in self._waiting
-            self._waiting.setdefault(check.traversal_id, deque()).append((check, work))
-            if ahead and is_new:
-                self._waiting.move_to_end(check.traversal_id, last=False)
+            for check, work in checks:
+                is_new = check.traversal_id not in self._waiting
+                self._waiting.setdefault(check.traversal_id, deque()).append((check, work))
+                if ahead and is_new:
+                    self._waiting.move_to_end(check.traversal_id, last=False)
         self.begin()
         return True
 

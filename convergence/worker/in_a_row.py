@@ -190,9 +190,11 @@ class _Kept(Attendant):
 
         So a tree is made branch by branch. Else all nested stacks of a stack would be begun before anything in them.
         """
-        kept = self._keeping.take_ahead(traversal_id, numbers) if self._keeping is not None else 0
-        self._is_over = kept > 0
-        super().attend_nested(traversal_id, numbers[kept:])
+        room = self._keeping.room_ahead() if self._keeping is not None else 0
+        super().attend_nested(traversal_id, numbers[room:])
+        if self._keeping is not None and numbers[:room]:
+            self._is_over = True
+            self._keeping.take_ahead(traversal_id, numbers[:room])
 
     @override
     def take_waiting(self) -> int | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from convergence import logs
 from convergence.concurrency import Task, ThreadEvent, sleep
@@ -184,7 +185,7 @@ class WorkerService:
             self._groups,
             self._checks,
             settings,
-            self._take,
+            lambda check: self._take([check]),
             lambda stack_id, traversal_id: self.cancel(None, stack_id, traversal_id),
         )
 
@@ -200,7 +201,7 @@ class WorkerService:
         if hops < HOPS and self._maintenance.is_better_elsewhere() and not self._groups.has_room_for(traversal_id):
             self._maintenance.hand_on(check)
         else:
-            self._take(check)
+            self._take([check])
 
     def lend_a_hand(self, traversal_id: str, node: int) -> bool:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
@@ -212,17 +213,17 @@ class WorkerService:
     def _cast_later(self, delay_s: float, traversal_id: str, number: int) -> None:
         self._timers.after(delay_s, lambda: self._dispatcher.cast([(traversal_id, number)]))
 
-    def _take(self, check: Check, ahead: bool = False) -> bool:
-        def work(task: Task) -> None:
-            with logs.bind(traversal=check.traversal_id, worker=self.id), on_behalf_of(check.project):
-                self._in_a_row.check(check.traversal_id, check.node, task)
-
-        taken = self._groups.submit(check, work, ahead=ahead)
+    def _take(self, checks: Sequence[Check], ahead: bool = False) -> bool:
+        taken = self._groups.submit_all([(check, partial(self._work, check)) for check in checks], ahead=ahead)
         if not taken:
-            self._refused.append(check)
+            self._refused.extend(checks)
             if self._leaving.is_set():
                 self._pass_on()
         return taken
+
+    def _work(self, check: Check, task: Task) -> None:
+        with logs.bind(traversal=check.traversal_id, worker=self.id), on_behalf_of(check.project):
+            self._in_a_row.check(check.traversal_id, check.node, task)
 
     def _pass_on(self) -> None:
         """Tell other workers of what does not begin here any more."""

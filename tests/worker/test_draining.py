@@ -134,7 +134,7 @@ def by_timers(harness: Harness, worker: WorkerService) -> None:
 def by_maintenance_that_had_begun(harness: Harness, worker: WorkerService) -> None:
     """It has looked for work before the worker was told to stop, and takes what it has found after that."""
     for check in list(harness.messages.checks):
-        assert not worker._take(Check(*check, HOPS))
+        assert not worker._take([Check(*check, HOPS)])
 
 
 WAYS = (by_message, by_own_hands, by_maintenance, by_timers, by_maintenance_that_had_begun)
@@ -299,7 +299,8 @@ class Turns:
     def submit(self, name: str, count: int = 1, project: str = '', *, ahead: bool = False) -> None:
         """So many checks of a traversal."""
         for number in range(count):
-            self.groups.submit(Check(name, number, project=project), lambda task: self._run(name), ahead=ahead)
+            check = Check(name, number, project=project)
+            self.groups.submit_all([(check, lambda task: self._run(name))], ahead=ahead)
 
     def _run(self, name: str) -> None:
         with self._changed:
