@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from convergence import errors
 from convergence.core.complete import conclude
-from convergence.core.model import NODES_IN_A_MESSAGE
+from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
 from convergence.db.scopes import LastNode
 from convergence.db.transaction import Committed, Transactions
 
@@ -52,15 +52,22 @@ class Dispatcher:
 
     :param new_id: makes an id that was never used before.
     :param together: of how many nodes workers are told in one message, at most.
+    :param window: how many nodes of a stack are cast at once; see `Node.next_in_backlog`.
     """
 
     def __init__(
-        self, store: Transactions, messenger: Messenger, new_id: Callable[[], str], together: int = NODES_IN_A_MESSAGE
+        self,
+        store: Transactions,
+        messenger: Messenger,
+        new_id: Callable[[], str],
+        together: int = NODES_IN_A_MESSAGE,
+        window: int = DISPATCH_WINDOW,
     ) -> None:
         self._store = store
         self._messenger = messenger
         self._new_id = new_id
         self.together = together
+        self._window = window
 
     def attend(self, committed: Committed[Any]) -> None:
         """Cast what needs a worker, finish what does not. Errors are logged: the sweeper comes back to the rows."""
@@ -105,18 +112,21 @@ class Dispatcher:
 
         :param around: tells somebody of the nodes of the stack that this one is nested in; None: the workers are told.
         """
-        waiting = list(nodes)
+        waiting, woken = list(nodes), list[tuple[str, int]]()
         while waiting:
-            waiting += self._conclude(*waiting.pop(0), around or self.cast)
+            committed = self._conclude(*waiting.pop(0))
+            if committed is not None:
+                waiting += committed.last
+                woken += committed.cast
+        if woken:
+            (around or self.cast)(woken)
 
-    def _conclude(self, traversal_id: str, number: int, around: TellOfNodes) -> tuple[tuple[str, int], ...]:
+    def _conclude(self, traversal_id: str, number: int) -> Committed[bool] | None:
         try:
-            committed = self._store.transact(LastNode(traversal_id, number), lambda view: conclude(view, self._new_id))
+            return self._store.transact(
+                LastNode(traversal_id, number), lambda view: conclude(view, self._new_id, self._window)
+            )
         except errors.ConvergenceError as error:
             level = logging.INFO if isinstance(error, errors.Conflict) else logging.ERROR
             LOG.log(level, 'Node %d of traversal %s is left to the sweeper: %s', number, traversal_id, error)
-            return ()
-        if committed is None:
-            return ()
-        around(committed.cast)
-        return committed.last
+            return None

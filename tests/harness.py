@@ -243,9 +243,11 @@ class Harness:
             self.traversals.settle(stack_id, traversal_id)
         return self.settling
 
-    def act_on_nested_stack(self, context: Any, resource_id: str, fence: int, step: int = 0, node: Any = None) -> Any:
+    def act_on_nested_stack(
+        self, context: Any, resource_id: str, fence: int, step: int = 0, node: Any = None, told: Any = None
+    ) -> Any:
         """A worker asks for it."""
-        return self.nesting.act_on_nested_stack(context, resource_id, fence, step, node)
+        return self.nesting.act_on_nested_stack(context, resource_id, fence, step, node, told)
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """A worker asks for it."""

@@ -65,7 +65,7 @@ class WorkerProcess:
         credentials = CredentialsOfStacks(ports.credentials, parts.keystone, acting.region, acting.interface)
         self.service = WorkerService(
             ports,
-            Dispatcher(parts.store, hands, new_id, settings.nodes_in_a_message),
+            Dispatcher(parts.store, hands, new_id, settings.nodes_in_a_message, settings.dispatch_window),
             parts.types,
             engine,
             options,

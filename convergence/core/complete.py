@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from convergence.core import failure, nesting, states
+from convergence.core import failure, nesting, states, upwards
 from convergence.core.changes import StackChange
+from convergence.core.claim import Worker
 from convergence.core.effects import (
     Decision,
     Effect,
@@ -18,25 +19,36 @@ from convergence.core.effects import (
     UpdateStack,
 )
 from convergence.core.failure import listed
-from convergence.core.model import BEGINNINGS, PERFORMED, Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import (
+    BEGINNINGS,
+    DISPATCH_WINDOW,
+    PERFORMED,
+    Action,
+    NodeStatus,
+    Phase,
+    Status,
+    TraversalStatus,
+)
+from convergence.core.results import End
 from convergence.core.rows import Event, Stack, Traversal
 from convergence.core.views import NodeView
 from convergence.values import replace
 
 
-def conclude(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
+def conclude(view: NodeView, new_id: Callable[[], str], window: int = DISPATCH_WINDOW) -> Decision[bool]:
     """Finish a node of phase `IN_SERVICE` or `COMPLETE`; or both at once, where nothing lies between them.
 
+    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
     :returns: as the verdict, whether it was finished now (and not before, or made pointless by another traversal).
     """
     if not view.may_start or view.node.status is not NodeStatus.READY:
         return Decision(False)
     if view.node.phase is Phase.COMPLETE:
         finish = FinishNode(view.node.traversal_id, view.node.number, view.node.required_by)
-        return _end(_Ending(view, {}, finish), new_id)
+        return _end(_Ending(view, {}, finish, window), new_id)
     if view.last is not None:
         finish = FinishNode(view.node.traversal_id, view.node.number, (), last=view.last.number)
-        return _end(_Ending(view, _brought_up(view), finish, in_service_at=view.now), new_id)
+        return _end(_Ending(view, _brought_up(view), finish, window, in_service_at=view.now), new_id)
     return _in_service(view, new_id)
 
 
@@ -73,12 +85,14 @@ class _Ending:
 
     :param brought_up: the columns of the stack that change because everything wanted is up now.
     :param finish: the nodes that are done with it.
+    :param window: see `conclude`.
     :param in_service_at: when everything was up, where it is not noted yet.
     """
 
     view: NodeView
     brought_up: StackChange
     finish: FinishNode
+    window: int
     in_service_at: float | None = None
 
     @property
@@ -148,6 +162,7 @@ def _complete(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
         in_service_at=ending.in_service_at,
         took_snapshot=traversal.action is Action.SNAPSHOT,
     )
+    around = _around(ending, new_id)
     return Decision(
         True,
         (
@@ -156,9 +171,18 @@ def _complete(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
             end,
             ending.finish,
             InsertEvents((event,)),
-            *nesting.parent_told(stack),
+            *(around.effects if around is not None else nesting.parent_told(stack)),
         ),
+        around.wake if around is not None else (),
     )
+
+
+def _around(ending: _Ending, new_id: Callable[[], str]) -> Decision[End] | None:
+    """What becomes true of the resource that has waited for this; None where it is woken."""
+    view = ending.view
+    if view.around is None:
+        return None
+    return upwards.finish_around(view.around, view.stack, view.traversal, Worker('', new_id, ending.window))
 
 
 def _purged(stack: Stack, traversal: Traversal) -> list[Effect]:

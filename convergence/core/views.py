@@ -50,6 +50,8 @@ class NodeView:
     :param late: for the node `IN_SERVICE`, numbers of the nodes that were added while the traversal ran, and wait.
     :param rivals: for an update node whose row gave way, the other rows of its name; they are not locked.
     :param last: for the node `IN_SERVICE`, the node `COMPLETE` where it waits for nothing else.
+    :param around: for the last node of a nested stack, the resource that waits for its end, locked, and what belongs to
+        it; None where nobody does.
     """
 
     now: float
@@ -66,6 +68,7 @@ class NodeView:
     last: Node | None = None
     late: tuple[int, ...] = ()
     rivals: tuple[Resource, ...] = ()
+    around: FinishView | None = None
 
     @property
     def is_current(self) -> bool:

@@ -96,6 +96,15 @@ def only_follower(node: Node, traversal: Traversal, complete: Node | None) -> No
     return complete if node.required_by == (complete.number,) and complete.waiting == 1 else None
 
 
+def awaits_end(node: Node, last: Node | None, traversal: Traversal, stack: Stack) -> str | None:
+    """The row that may wait for the end that a node brings to a nested stack; None: there is none.
+
+    :param last: see `only_follower`.
+    """
+    is_last = node.phase is Phase.COMPLETE or last is not None
+    return stack.parent_resource_id if is_last and traversal.for_parent else None
+
+
 def assumption(scope: Scope[ViewT]) -> ViewT | None:
     """The view on which a decision is made before anything is read; None: there is none."""
     return cast('ViewT', scope.assumed) if isinstance(scope, HeldResource) else None

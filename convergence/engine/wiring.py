@@ -98,7 +98,7 @@ def wire_engine(
     :param myself: the engine as it takes rows from dead workers, and the source of its ids.
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
-    dispatcher = Dispatcher(store, messenger, new_id, options.together)
+    dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
     most, visits = options.nesting.max_resources, options.visit_unchanged
     planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)

@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from typing_extensions import override
+
 from convergence.core.model import Json, Path
+from convergence.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +177,23 @@ class NestedValues:
     name: str = ''
 
 
+def nothing_known() -> Document | None:
+    """The default of `NestedStacks.foretell`."""
+    return None
+
+
 class NestedStacks(Protocol):
     """The nested stack of one resource. Every method may raise `TransientFailure`.
 
     :ivar is_parked: whether the row of the resource was let go of when the stack got something to do.
     :ivar to_be_told: the traversal that the stack got then, and the nodes of it of which nobody has been told.
+    :ivar foretell: what the resource tells when its stack is as it is wanted and has no outputs (`Output.document`);
+        None: that depends on what is in the stack.
     """
 
     is_parked: bool
     to_be_told: tuple[str, tuple[int, ...]]
+    foretell: Callable[[], Document | None]
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the resource's row says is under way. To repeat it does no harm."""
@@ -211,6 +222,7 @@ class NoNestedStack:
 
     is_parked = False
     to_be_told: tuple[str, tuple[int, ...]] = ('', ())
+    foretell: Callable[[], Document | None] = staticmethod(nothing_known)
 
     def act(self, step: int = 0) -> NestedStep:
         """Refuse, as all of them."""
@@ -237,6 +249,27 @@ class NoNestedStack:
     def output_names(self) -> tuple[str, ...]:
         """See `act`."""
         return tuple(self.values().outputs)
+
+
+class FutureStack(NoNestedStack):
+    """A stack without outputs, of which nothing else is known yet.
+
+    :ivar was_asked: whether somebody wanted to know more.
+    """
+
+    def __init__(self) -> None:
+        self.was_asked = False
+
+    @override
+    def values(self) -> NestedValues:
+        """Nobody knows."""
+        self.was_asked = True
+        return super().values()
+
+    @override
+    def output_names(self) -> tuple[str, ...]:
+        """There are none."""
+        return ()
 
 
 NO_STACK = NoNestedStack()

@@ -600,7 +600,13 @@ class EngineApi:
 
     @operation
     def act_on_nested_stack(
-        self, context: RequestContext, resource_id: str, fence: int, step: int = 0, node: int | None = None
+        self,
+        context: RequestContext,
+        resource_id: str,
+        fence: int,
+        step: int = 0,
+        node: int | None = None,
+        told: Document | None = None,
     ) -> Document:
         """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
 

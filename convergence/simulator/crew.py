@@ -142,7 +142,7 @@ class Crew:
         )
         service = WorkerService(
             ports,
-            Dispatcher(store, self, new_id),
+            Dispatcher(store, self, new_id, window=self._order.window),
             self._registry,
             self,
             options,

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from convergence.core import effects
 from convergence.core.effects import Decision, Effect
+from convergence.core.model import Status
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.db.memory.look import Tables
 from convergence.values import replace
@@ -97,6 +98,27 @@ class Transition:
         told.update(self.tables.stack[key].parent_resource_id or '' for key in self.scaled())
         woken = {(effect.traversal_id, effect.number) for effect in self.of_kind(effects.NotifyNode) if let_go}
         return told, woken
+
+    def finished_above(self) -> dict[str, Resource]:
+        """The rows, by their keys, that are done because the stacks have come to rest that are their objects."""
+        if not self.stacks:
+            return {}
+        rested = [change.after for change in self.stacks.values() if change.after is not None]
+        keys = {stack.parent_resource_id for stack in rested if stack.status is Status.COMPLETE}
+        changed = ((key, change.before) for key, change in self.resources.items() if key in keys)
+        return {key: row for key, row in changed if row is not None and row.owner is None and row.progress}
+
+    def arrived_above(self) -> set[NodeKey]:
+        """The nodes of those rows, and the ones at which they arrive."""
+        stacks = {row.stack_id for row in self.finished_above().values()}
+        done = [each for each in self.of_kind(effects.FinishNode) if each.last is None]
+        above = [each for each in done if self.tables.traversal[each.traversal_id].stack_id in stacks]
+        return {
+            (each.traversal_id, number)
+            for each in above
+            for number in (each.number, *each.required_by, each.next_in_backlog)
+            if number is not None
+        }
 
     def current(self, stack_id: str) -> Traversal | None:
         """The current traversal of a stack, after the commit."""

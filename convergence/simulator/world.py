@@ -270,7 +270,7 @@ class World(Passing):
         )
         service = WorkerService(
             self._ports,
-            Dispatcher(self.store, messenger, self.new_id),
+            Dispatcher(self.store, messenger, self.new_id, window=shape.window),
             self.registry,
             messenger,
             options,

@@ -15,6 +15,7 @@ from convergence.core.model import Action, Json, Output, RetryPolicy
 from convergence.core.results import Failed, NeedsReplacement, NotBegun, Parked, Postponed
 from convergence.resources.attributes import attribute_names, attributes_to_show, is_live, read_attribute
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
+from convergence.resources.nesting import FutureStack
 from convergence.resources.performing import poll_deletion
 from convergence.resources.storable import MOST_BYTES, carried, checked, text_of
 from convergence.values import replace
@@ -198,6 +199,22 @@ def output_of(attempt: Attempt) -> Output:
     attempt.carried(reference, 'the reference id')
     each = {name: count for name in attributes if (count := kind.keys_before_members(name)) is not None and name}
     return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt), each)
+
+
+def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
+    """What the resource tells when its nested stack is as it is wanted and has no outputs, as it is stored.
+
+    None where that depends on what is in the stack.
+    """
+    if attempt.claim.action not in (Action.CREATE, Action.UPDATE):
+        return None
+    future = FutureStack()
+    foreseen = replace(attempt, call=replace(attempt.call, nested=future))
+    try:
+        output = output_of(foreseen)
+    except Exception:  # noqa: BLE001 - a type may raise anything; it is read when the stack is there
+        return None
+    return None if future.was_asked or output.errors else output.document()
 
 
 def output_of_check(attempt: Attempt) -> Output | None:

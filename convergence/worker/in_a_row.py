@@ -231,11 +231,13 @@ class _Kept(Attendant):
             self._unannounced.add(traversal_id, number)
 
     def _around(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Others are told of nodes of the same traversal: this thread may keep one of these back already."""
-        self._dispatcher.cast([node for node in nodes if node[0] == self._traversal_id or not self._is_taken(*node)])
-
-    def _is_taken(self, traversal_id: str, number: int) -> bool:
-        return self._keeping is not None and self._keeping.take(traversal_id, number)
+        """Take one node of the stack around. Of its own traversal this thread may keep one back already."""
+        others = [node for node in nodes if node[0] != self._traversal_id]
+        self._dispatcher.cast([node for node in nodes if node[0] == self._traversal_id])
+        self._hand_out(others[1:])
+        for node in others[:1]:
+            if self._keeping is None or not self._keeping.take(*node):
+                self._dispatcher.cast([node])
 
     def tell(self) -> None:
         """Tell others of what was kept back; what is claimed stays with this thread."""

@@ -10,10 +10,11 @@ from convergence.core.claim import Claim
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack, Traversal
+from convergence.documents import Document
 from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
 from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.resources.nested import SILENT
-from convergence.resources.nesting import NestedState, NestedStep, NestedValues
+from convergence.resources.nesting import NestedState, NestedStep, NestedValues, nothing_known
 
 T = TypeVar('T')
 
@@ -22,7 +23,13 @@ class NestingEngine(Protocol):
     """The operations of an engine that are about nested stacks; see `convergence.engine.nesting.operations`."""
 
     def act_on_nested_stack(
-        self, context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None
+        self,
+        context: Any,
+        resource_id: str,
+        fence: int,
+        step: int = 0,
+        node: int | None = None,
+        told: Document | None = None,
     ) -> dict[str, Any]:
         """Begin what the row of a resource says is under way."""
 
@@ -78,7 +85,7 @@ class OneNestedStack:
     :ivar is_silent: what it has done last is known to have been for a template without outputs.
     :ivar held_for: the node for which the row is held, where the row may be let go of as soon as the stack is at work.
     :ivar is_parked: whether it was.
-    :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`.
+    :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`, as is `foretell`.
     """
 
     def __init__(
@@ -94,11 +101,15 @@ class OneNestedStack:
         self.held_for: int | None = None
         self.is_parked = False
         self.to_be_told: tuple[str, tuple[int, ...]] = ('', ())
+        self.foretell: Callable[[], Document | None] = nothing_known
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
+        told = self.foretell() if self.held_for is not None else None
         begun = _asked(
-            lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=self.held_for)
+            lambda: self._engine.act_on_nested_stack(
+                self._context, *self._held, step=step, node=self.held_for, told=told
+            )
         )
         self._values, step_begun = None, NestedStep(**begun)
         self.is_silent, self.is_parked = step_begun.is_silent, step_begun.is_parked
@@ -146,9 +157,13 @@ class OneNestedStack:
 
 
 def _is_plain(claim: Claim) -> bool:
-    """Whether nothing of what an action leads to has to be stored when it begins, but that it has."""
+    """Whether nothing of what an action leads to has to be stored when it begins, but that it has.
+
+    And the node is done with its success, if with that of any action: see `convergence.core.upwards`.
+    """
     takes_over = claim.resource.data.get(ADOPTED) is not None
-    return claim.action is not Action.SNAPSHOT and not takes_over and claim.node.number != NO_NODE
+    keeps_nothing = claim.action is not Action.SNAPSHOT and not takes_over
+    return keeps_nothing and claim.completes_node and claim.node.number != NO_NODE
 
 
 def _asked(ask: Callable[[], T]) -> T:

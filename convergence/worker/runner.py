@@ -47,6 +47,7 @@ from convergence.worker.attempt import (
     TooLate,
     output_of,
     output_of_check,
+    output_without_stack,
     pause_s,
     policy_of,
     poll,
@@ -162,6 +163,7 @@ class Runner:
         )
         if kind.nests:
             attempt.call = replace(attempt.call, nested=self._around.nested(claim))
+            attempt.call.nested.foretell = partial(output_without_stack, attempt)
         return attempt
 
     def _run(self, attempt: Attempt) -> Result:

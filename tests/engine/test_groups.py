@@ -227,8 +227,8 @@ def test_a_batch_that_fails_ends_the_update_and_what_failed_comes_first_afterwar
 def test_an_answer_that_is_lost_does_not_advance_the_batches(harness):
     act, lost = harness.nesting.act_on_nested_stack, []
 
-    def forget(context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None) -> Any:
-        begun = act(context, resource_id, fence, step, node)
+    def forget(context: Any, resource_id: str, fence: int, step: int = 0, *more: Any) -> Any:
+        begun = act(context, resource_id, fence, step, *more)
         if step not in lost:
             lost.append(step)
             raise errors.NoAnswer('no answer in time')

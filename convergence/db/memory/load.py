@@ -10,9 +10,11 @@ from typing import Any
 from convergence.core.effects import DeleteResource, DoubtParents, Effect, UpdateResource
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
+from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import (
     SeenNode,
+    awaits_end,
     held_row,
     needs_rivals,
     only_follower,
@@ -155,7 +157,21 @@ def _last_node(look: Look, scope: LastNode) -> NodeView:
     if node.phase is Phase.IN_SERVICE:
         nodes = look.nodes(traversal.id)
         late = tuple(number for number in traversal.late_numbers if nodes[number].status is NodeStatus.WAITING)
-    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late)
+    around = _awaiting(look, awaits_end(node, last, traversal, stack), stack.id, traversal.id)
+    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late, around=around)
+
+
+def _awaiting(look: Look, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
+    row = _lock_parent(look, resource_id)
+    if row is None or not is_awaited(row, stack_id, traversal_id):
+        return None
+    stack = look.tables.stack[row.stack_id]
+    traversal = look.tables.traversal.get(stack.traversal_id or '')
+    if traversal is None:
+        return None
+    nodes = sorted(look.nodes(traversal.id).items())
+    ready = (node for _, node in nodes if node.resource_id == row.id and node.status is NodeStatus.READY)
+    return FinishView(look.now(), row, next(ready, None), traversal, stack)
 
 
 def _held_resource(look: Look, scope: HeldResource) -> FinishView:

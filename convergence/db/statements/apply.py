@@ -488,16 +488,16 @@ class Sequel:
 NO_SEQUEL = Sequel()
 
 
-def apply(writes: Writes, decided: Iterable[effects.Effect], sequel: Sequel = NO_SEQUEL) -> Ready:
+def apply(writes: Writes, decided: Iterable[effects.Effect], ready: Ready, sequel: Sequel = NO_SEQUEL) -> None:
     """Carry out effects in their order, inside the caller's transaction.
 
     :param writes: what is left in it at the end the caller sends.
+    :param ready: the nodes that became ready and are to be cast are added to it, at the latest when all is sent, or
+        committed with it.
     :param sequel: asked what else is to be carried out.
-    :returns: the nodes that became ready and are to be cast. They are complete when all is sent, or committed with it.
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
-    ready: Ready = []
     for effect, told in _with_more(decided, sequel, writes, ready):
         together = TOGETHER.get(type(effect))
         if together is not None:
@@ -505,7 +505,6 @@ def apply(writes: Writes, decided: Iterable[effects.Effect], sequel: Sequel = NO
         else:
             writes.send()
             ALONE[type(effect)](writes.connection, effect)
-    return ready
 
 
 def _with_more(

@@ -28,8 +28,17 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Output, Phase
 from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import SeenNode, held_row, needs_rivals, only_follower, require_lock, row_and_node
+from convergence.db.looking import (
+    SeenNode,
+    awaits_end,
+    held_row,
+    needs_rivals,
+    only_follower,
+    require_lock,
+    row_and_node,
+)
 from convergence.db.schema.columns import UNREADABLE, database_now, dumps
 from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
@@ -218,6 +227,26 @@ READ_HELD = Hot(
         isouter=True,
     )
     .where(STACK.c.id == bindparam('stack'))
+)
+
+
+# A row, and the node that is ready and works on it, if any, in the current traversal of its stack.
+READ_AROUND = Hot(
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    .select_from(STACK)
+    .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id, isouter=True)
+    .join(
+        SYNC_POINT,
+        and_(
+            SYNC_POINT.c.traversal_id == TRAVERSAL.c.id,
+            SYNC_POINT.c.resource_id == bindparam('resource'),
+            SYNC_POINT.c.status == NodeStatus.READY,
+        ),
+        isouter=True,
+    )
+    .where(STACK.c.id == bindparam('stack'))
+    .order_by(SYNC_POINT.c.number)
+    .limit(1)
 )
 
 
@@ -482,7 +511,20 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
         found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
         leftovers = tuple(found.scalars())
-    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late)
+    around = _awaiting(connection, awaits_end(node, last, traversal, stack), stack.id, traversal.id)
+    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late, around=around)
+
+
+def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
+    """The row that waits for the end of what a nested stack does, locked; None where none does."""
+    row = _lock_parent(connection, resource_id)
+    if row is None or not is_awaited(row, stack_id, traversal_id):
+        return None
+    found = READ_AROUND.first(connection, {'resource': row.id, 'stack': row.stack_id})
+    if found is None or found[_AT] is None:
+        return None
+    node = node_of(*found[:_AT]) if found[0] is not None else None
+    return FinishView(found[_AT_NOW], row, node, Traversal(*found[_AT:_AT_STACK]), Stack(*found[_AT_STACK:_AT_NOW]))
 
 
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
 from convergence import concurrency
-from convergence.core.effects import Decision, Effect, UpdateResource
+from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, UpdateResource
 from convergence.core.views import NodeView
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
@@ -172,8 +172,12 @@ class Store:
         :returns: see `convergence.db.statements.apply.apply`.
         """
         writes = Writes(connection)
-        ready = apply(writes, effects, follow or NO_SEQUEL)
+        # Others wait for the rows that are arrived at: what is to be told is found out before.
+        first, last = _arriving_last(effects) if may_be_told(effects, self._audience) else ((), effects)
+        ready: Ready = []
+        apply(writes, first, ready)
         write_down(writes, effects, self._audience)
+        apply(writes, last, ready, follow or NO_SEQUEL)
         if is_all:
             writes.send_with_commit()
         else:
@@ -208,6 +212,15 @@ class Store:
         """
         with failures.translated_errors(), self.engine.connect().execution_options(reads_only=True) as connection:
             yield connection
+
+
+def _arriving_last(effects: Sequence[Effect]) -> tuple[Sequence[Effect], Sequence[Effect]]:
+    """Effects, cut where a node is done and arrives at others; an event that belongs to that is with it."""
+    arrivals = [place for place, each in enumerate(effects) if isinstance(each, FinishNode) and each.last is None]
+    place = arrivals[-1] if arrivals else len(effects)
+    if arrivals and place and isinstance(effects[place - 1], InsertEvents):
+        place -= 1
+    return effects[:place], effects[place:]
 
 
 class _Follow(Sequel):

@@ -11,6 +11,7 @@ from convergence.core.nesting import park
 from convergence.core.plan import Planned
 from convergence.core.request import Request
 from convergence.core.rows import Stack
+from convergence.core.upwards import progress_towards
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
 from convergence.engine.nesting.wants import NestingResource
@@ -43,6 +44,9 @@ class Beginnings:
             raise errors.NotSupported(f'{held.traversal.action} of stack {held.stack.name} is being cancelled')
         traversal_id = request.traversal_id or self._new_id()
         progress = progress_of(replace(held.begun, traversal_id=traversal_id), held.step)
+        if not held.begun.more:
+            told = held.told if held.begun.is_silent else None
+            progress |= progress_towards(held.traversal.id, held.row.action, told)
         kind = self._types.get(held.row.type)
         assert isinstance(kind, NestedType)
 

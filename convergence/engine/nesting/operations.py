@@ -69,18 +69,25 @@ class Nesting:
     # --- operations -------------------------------------------------------------------------------------------
 
     def act_on_nested_stack(
-        self, context: Caller, resource_id: str, fence: int, step: int = 0, node: int | None = None
+        self,
+        context: Caller,
+        resource_id: str,
+        fence: int,
+        step: int = 0,
+        node: int | None = None,
+        told: Document | None = None,
     ) -> Document:
         """Begin what the row of a resource says is under way. Once more, it changes nothing.
 
         :param fence: the one under which the caller holds the row.
         :param step: how many steps of the action have been taken before.
         :param node: number of the node that the row is held for, if it is let go of as soon as something has begun.
+        :param told: see `NestingResource`.
         :returns: the fields of `NestedStep`.
         :raises Conflict: the caller does not hold the row any more.
         """
         for _ in range(ROUNDS):
-            held = replace(self._held(resource_id, fence), step=step, node=node)
+            held = replace(self._held(resource_id, fence), step=step, node=node, told=told)
             try:
                 return asdict(self._begun_before(held) or self._act(held, fence))
             except (Overtaken, errors.StackExists, errors.EntityNotFound):

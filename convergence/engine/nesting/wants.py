@@ -42,6 +42,8 @@ class NestingResource:
     :param node: number of the node that the row is held for; None where the row is not to be let go of by this.
     :param begun: what is known of what is begun for the nested stack, before it is.
     :param has_snapshots: whether there are snapshots of the nested stack.
+    :param told: what the resource tells when the nested stack is as it is wanted, if that has no outputs; None: not
+        known.
     """
 
     row: Resource
@@ -52,6 +54,7 @@ class NestingResource:
     node: int | None = None
     begun: NestedStep = field(default_factory=NestedStep)
     has_snapshots: bool = True
+    told: Document | None = None
 
     def held_for(self) -> tuple[str, int] | None:
         """See `convergence.db.scopes.NewStack`."""
