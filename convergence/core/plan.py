@@ -7,7 +7,6 @@ is no moment in which a stack has a current traversal without its graph.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from convergence.core import failure, graph, leaving, states
 from convergence.core.changes import StackChange
@@ -22,7 +21,6 @@ from convergence.core.effects import (
     InsertTemplate,
     InsertTraversal,
     RequireRoom,
-    UpdateResource,
     UpdateResources,
     UpdateStack,
 )
@@ -40,37 +38,11 @@ from convergence.core.model import (
     TraversalStatus,
     Yielding,
 )
-from convergence.core.request import Planner, Request
+from convergence.core.request import Planned, Planner, Request
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
 from convergence.core.views import PlanView
 from convergence.core.yielding import contested, deprived
 from convergence.values import replace
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a plan came to.
-
-    :param ready: the nodes that are to be attended to now.
-    :param superseded: the traversal that this one took over from while it was running.
-    :param row_ids: the row chosen, or made, for each wanted name.
-    :param beside: what else becomes true with it; see `Request.beside`.
-    """
-
-    traversal: Traversal
-    ready: tuple[Node, ...]
-    superseded: str | None
-    row_ids: Mapping[str, str]
-    beside: tuple[Effect, ...] = ()
-
-    @property
-    def checks(self) -> tuple[int, ...]:
-        """Numbers of those nodes that need a worker."""
-        return tuple(node.number for node in self.ready if node.phase in (Phase.UPDATE, Phase.CLEANUP))
-
-    def lets_go_of(self, resource_id: str | None) -> bool:
-        """Whether the row whose object the stack is was let go of with it; see `convergence.core.nesting.park`."""
-        return any(isinstance(each, UpdateResource) and each.resource_id == resource_id for each in self.beside)
 
 
 def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:

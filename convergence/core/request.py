@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from convergence.core.changes import StackChange
-from convergence.core.effects import Effect
-from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, Goal, Json
-from convergence.core.rows import Template
+from convergence.core.effects import Effect, UpdateResource
+from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, Goal, Json, Phase
+from convergence.core.rows import Node, Template, Traversal
 from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView
 from convergence.values import quickly_made
@@ -106,3 +106,29 @@ class Planner:
     is_exclusive: Callable[[str], bool] = lambda type_name: False
     max_resources: int | None = None
     gives_way: Callable[[str], bool] = lambda type_name: False
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a plan came to.
+
+    :param ready: the nodes that are to be attended to now.
+    :param superseded: the traversal that this one took over from while it was running.
+    :param row_ids: the row chosen, or made, for each wanted name.
+    :param beside: what else becomes true with it; see `Request.beside`.
+    """
+
+    traversal: Traversal
+    ready: tuple[Node, ...]
+    superseded: str | None
+    row_ids: Mapping[str, str]
+    beside: tuple[Effect, ...] = ()
+
+    @property
+    def checks(self) -> tuple[int, ...]:
+        """Numbers of those nodes that need a worker."""
+        return tuple(node.number for node in self.ready if node.phase in (Phase.UPDATE, Phase.CLEANUP))
+
+    def lets_go_of(self, resource_id: str | None) -> bool:
+        """Whether the row whose object the stack is was let go of with it; see `convergence.core.nesting.park`."""
+        return any(isinstance(each, UpdateResource) and each.resource_id == resource_id for each in self.beside)

@@ -13,7 +13,6 @@ from typing import Protocol
 from typing_extensions import override
 
 from convergence.core.model import Json, Path
-from convergence.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,23 +176,15 @@ class NestedValues:
     name: str = ''
 
 
-def nothing_known() -> Document | None:
-    """The default of `NestedStacks.foretell`."""
-    return None
-
-
 class NestedStacks(Protocol):
     """The nested stack of one resource. Every method may raise `TransientFailure`.
 
     :ivar is_parked: whether the row of the resource was let go of when the stack got something to do.
     :ivar to_be_told: the traversal that the stack got then, and the nodes of it of which nobody has been told.
-    :ivar foretell: what the resource tells when its stack is as it is wanted and has no outputs (`Output.document`);
-        None: that depends on what is in the stack.
     """
 
     is_parked: bool
     to_be_told: tuple[str, tuple[int, ...]]
-    foretell: Callable[[], Document | None]
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the resource's row says is under way. To repeat it does no harm."""
@@ -222,7 +213,6 @@ class NoNestedStack:
 
     is_parked = False
     to_be_told: tuple[str, tuple[int, ...]] = ('', ())
-    foretell: Callable[[], Document | None] = staticmethod(nothing_known)
 
     def act(self, step: int = 0) -> NestedStep:
         """Refuse, as all of them."""

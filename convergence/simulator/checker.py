@@ -22,7 +22,6 @@ from convergence.simulator.invariants import (
     Invariant,
     NothingBegins,
     OneOwner,
-    OneTenant,
     OneTraversal,
 )
 from convergence.simulator.kernel import Fiber, SimulatedProcess
@@ -31,7 +30,7 @@ from convergence.simulator.passing import SWEEP
 from convergence.simulator.reality import NOBODY, PhysicalObject, is_of
 from convergence.simulator.templates import Template
 from convergence.simulator.transition import Memory, NodeKey, Transition
-from convergence.simulator.tree_invariants import InTrees
+from convergence.simulator.tree_invariants import InTrees, OneTenant
 from convergence.simulator.trees import child_of
 from convergence.simulator.verification import Violation, verify_part
 

@@ -6,7 +6,7 @@ really exists. So they notice when a guard of the engine is missing. Each costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from typing_extensions import override
 from convergence.core import effects
 from convergence.core.claim import Step, StepDecision
 from convergence.core.model import PERFORMED, UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Resource
+from convergence.core.rows import Node
 from convergence.simulator.faults import SWEEP_S
 from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.reality import PhysicalObject
@@ -357,55 +357,3 @@ class Discreet(Invariant):
         for text in texts:
             if CANARY in text:
                 yield f'a secret can be read: {text}'
-
-
-class OneTenant(Invariant):
-    """Every row that a commit touches belongs to one stack, and so to one project.
-
-    But for the resource that waits for the end of a nested stack: it belongs to the same project.
-    """
-
-    rule = 'I12'
-
-    @override
-    def committed(self, step: Transition) -> Iterator[str]:
-        """All rows touched."""
-        owners = {*step.stacks, *step.beside}
-        told, woken = step.told_above()
-        finished = step.finished_above()
-        yield from self._of_others(step, finished.values())
-        told |= finished.keys()
-        woken |= step.arrived_above()
-        told_of = {(row.stack_id, row.name) for row in finished.values()}
-        doubts = bool(step.of_kind(effects.DoubtParents))
-        new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
-        # A loop for each kind of row: this is asked of each commit, of which most have written one row of some kinds.
-        for key, change in step.resources.items():
-            row = change.after or change.before
-            if row is not None and (key in new if doubts else key not in told):
-                owners.add(row.stack_id)
-        for ended in step.traversals.values():
-            traversal = ended.after or ended.before
-            if traversal is not None:
-                owners.add(traversal.stack_id)
-        for event in step.events:
-            is_above = (event.stack_id, event.resource_name) in told_of
-            if not is_above and (event.action is not Action.SIGNAL or not step.scaled()):
-                owners.add(event.stack_id)
-        for template in step.templates:
-            owners.add(template.stack_id)
-        for place in step.nodes:
-            if place not in woken:
-                owners.add(step.tables.traversal[place[0]].stack_id)
-        if len(owners) > 1:
-            yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
-        elif owners and next(iter(owners)) not in step.tables.stack:
-            yield f'rows of a stack are written that does not exist: {owners}'
-
-    @staticmethod
-    def _of_others(step: Transition, finished: Iterable[Resource]) -> Iterator[str]:
-        projects = {stack.project_id for key in step.stacks if (stack := step.tables.stack.get(key)) is not None}
-        for row in finished:
-            stack = step.tables.stack.get(row.stack_id)
-            if stack is None or {stack.project_id} != projects:
-                yield f'{row.name} is finished by the end of a stack of another project'

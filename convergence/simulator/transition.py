@@ -108,6 +108,12 @@ class Transition:
         changed = ((key, change.before) for key, change in self.resources.items() if key in keys)
         return {key: row for key, row in changed if row is not None and row.owner is None and row.progress}
 
+    def finished_by_others(self) -> list[Resource]:
+        """Those of these rows that are of another project than what has come to rest."""
+        projects = {stack.project_id for key in self.stacks if (stack := self.tables.stack.get(key)) is not None}
+        rows = self.finished_above().values()
+        return [row for row in rows if {self.tables.stack[row.stack_id].project_id} != projects]
+
     def arrived_above(self) -> set[NodeKey]:
         """The nodes of those rows, and the ones at which they arrive."""
         stacks = {row.stack_id for row in self.finished_above().values()}

@@ -1,4 +1,4 @@
-"""What must hold of stacks in stacks."""
+"""What must hold of stacks in stacks, and of stacks beside each other."""
 
 from __future__ import annotations
 
@@ -81,6 +81,51 @@ class InTrees(Invariant):
             left = _was_left(tables, stack_id, other.parent_resource_id or '')
             if other.parent_id == stack_id and other.deleted_at is None and not left:
                 yield f'the stack {other.id} outlives {stack_id}, in which it is nested'
+
+
+class OneTenant(Invariant):
+    """Every row that a commit touches belongs to one stack, and so to one project.
+
+    But for the resource that waits for the end of a nested stack: it belongs to the same project.
+    """
+
+    rule = 'I12'
+
+    @override
+    def committed(self, step: Transition) -> Iterator[str]:
+        """All rows touched."""
+        owners = {*step.stacks, *step.beside}
+        told, woken = step.told_above()
+        finished = step.finished_above()
+        yield from (f'{each.name} is finished by another project' for each in step.finished_by_others())
+        told |= finished.keys()
+        woken |= step.arrived_above()
+        doubts = bool(step.of_kind(effects.DoubtParents))
+        new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
+        # A loop for each kind of row: this is asked of each commit, of which most have written one row of some kinds.
+        for key, change in step.resources.items():
+            row = change.after or change.before
+            if row is not None and (key in new if doubts else key not in told):
+                owners.add(row.stack_id)
+        for ended in step.traversals.values():
+            traversal = ended.after or ended.before
+            if traversal is not None:
+                owners.add(traversal.stack_id)
+        for event in step.events:
+            is_above = any(
+                (row.stack_id, row.name) == (event.stack_id, event.resource_name) for row in finished.values()
+            )
+            if not is_above and (event.action is not Action.SIGNAL or not step.scaled()):
+                owners.add(event.stack_id)
+        for template in step.templates:
+            owners.add(template.stack_id)
+        for place in step.nodes:
+            if place not in woken:
+                owners.add(step.tables.traversal[place[0]].stack_id)
+        if len(owners) > 1:
+            yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
+        elif owners and next(iter(owners)) not in step.tables.stack:
+            yield f'rows of a stack are written that does not exist: {owners}'
 
 
 def _was_left(tables: Tables, stack_id: str, row_id: str) -> bool:

@@ -14,7 +14,8 @@ from convergence.documents import Document
 from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
 from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.resources.nested import SILENT
-from convergence.resources.nesting import NestedState, NestedStep, NestedValues, nothing_known
+from convergence.resources.nesting import NestedState, NestedStep, NestedValues
+from convergence.worker.port import Foretell
 
 T = TypeVar('T')
 
@@ -64,13 +65,14 @@ class EngineNesting:
         self._states = states
         self._context = context
 
-    def __call__(self, claim: Claim) -> OneNestedStack:
-        """The stack that is the object of a claimed row."""
+    def __call__(self, claim: Claim, foretell: Foretell) -> OneNestedStack:
+        """The stack that is the object of a claimed row; see `convergence.worker.port.NestingPort`."""
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
         stack.is_silent = bool((row.progress or {}).get(SILENT))
         if _is_plain(claim):
             stack.held_for = claim.node.number
+            stack.foretell = foretell
         return stack
 
     def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
@@ -85,7 +87,8 @@ class OneNestedStack:
     :ivar is_silent: what it has done last is known to have been for a template without outputs.
     :ivar held_for: the node for which the row is held, where the row may be let go of as soon as the stack is at work.
     :ivar is_parked: whether it was.
-    :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`, as is `foretell`.
+    :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`.
+    :ivar foretell: where the row may be let go of, see `convergence.worker.port.NestingPort`.
     """
 
     def __init__(
@@ -101,11 +104,11 @@ class OneNestedStack:
         self.held_for: int | None = None
         self.is_parked = False
         self.to_be_told: tuple[str, tuple[int, ...]] = ('', ())
-        self.foretell: Callable[[], Document | None] = nothing_known
+        self.foretell: Foretell | None = None
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
-        told = self.foretell() if self.held_for is not None else None
+        told = self.foretell() if self.foretell is not None else None
         begun = _asked(
             lambda: self._engine.act_on_nested_stack(
                 self._context, *self._held, step=step, node=self.held_for, told=told

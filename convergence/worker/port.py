@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from convergence.concurrency import Task
 from convergence.core.claim import Claim
@@ -12,6 +12,7 @@ from convergence.core.results import Parked
 from convergence.core.rows import ReceivedSignal
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials
+from convergence.documents import Document
 from convergence.resources.calls import no_credentials
 from convergence.resources.nesting import NO_STACK, NestedStacks
 from convergence.resources.storable import MOST_BYTES
@@ -27,11 +28,19 @@ def none_received(resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal
     return []
 
 
+Foretell: TypeAlias = Callable[[], Document | None]
+"""See `NestingPort`."""
+
+
 class NestingPort(Protocol):
     """The nested stacks that a worker has to do with."""
 
-    def __call__(self, claim: Claim) -> NestedStacks:
-        """The stack that is the object of a claimed row."""
+    def __call__(self, claim: Claim, foretell: Foretell) -> NestedStacks:
+        """The stack that is the object of a claimed row.
+
+        :param foretell: what the resource tells when the stack is as it is wanted and has no outputs, as it is stored;
+            None: that depends on what is in the stack.
+        """
 
     def kept(self, stack_id: str, project_id: str) -> NestedStacks:
         """A stack that is, or was, nested in another one, and of which there may be snapshots."""
@@ -40,7 +49,7 @@ class NestingPort(Protocol):
 class NoNesting:
     """A worker that has no engine to ask about stacks."""
 
-    def __call__(self, claim: Claim) -> NestedStacks:
+    def __call__(self, claim: Claim, foretell: Foretell) -> NestedStacks:
         """None."""
         return NO_STACK
 

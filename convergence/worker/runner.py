@@ -152,8 +152,7 @@ class Runner:
             cancelled=task.cancelled.is_set,
         )
         known = (resource.physical_id, resource.data, resource.progress)
-        most_bytes = self._around.most_bytes
-        attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=most_bytes)
+        attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=self._around.most_bytes)
         access = CallAccess(self._around.signals, self._around.software, self._around.credentials)
         attempt.call = replace(
             access.given_to(call, resource, pending, task.on_cancel),
@@ -162,8 +161,8 @@ class Runner:
             asked=claim.node.asked,
         )
         if kind.nests:
-            attempt.call = replace(attempt.call, nested=self._around.nested(claim))
-            attempt.call.nested.foretell = partial(output_without_stack, attempt)
+            stack = self._around.nested(claim, partial(output_without_stack, attempt))
+            attempt.call = replace(attempt.call, nested=stack)
         return attempt
 
     def _run(self, attempt: Attempt) -> Result:
@@ -298,9 +297,9 @@ class Runner:
         while isinstance(answer, InProgress):
             news = attempt.learn(answer) or attempt.progress is None
             attempt.progress = answer.progress
-            if attempt.call.nested.is_parked:
+            if (nested := attempt.call.nested).is_parked:
                 after_s = poll_interval_s(attempt, answer, self._pace)
-                return ParkedAlready(after_s, attempt.physical_id, attempt.call.nested.to_be_told)
+                return ParkedAlready(after_s, attempt.physical_id, nested.to_be_told)
             if attempt.left_s <= 0:
                 return self._let_go(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)

@@ -8,8 +8,7 @@ from convergence import errors
 from convergence.core.effects import Decision, Effect
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.nesting import park
-from convergence.core.plan import Planned
-from convergence.core.request import Request
+from convergence.core.request import Planned, Request
 from convergence.core.rows import Stack
 from convergence.core.upwards import progress_towards
 from convergence.core.views import PlanView

@@ -19,8 +19,8 @@ from convergence.core.failure import (
     timed_out,
 )
 from convergence.core.model import UNDER_WAY, Action, Goal, Status, TraversalStatus
-from convergence.core.plan import Planned, plan
-from convergence.core.request import Planner, Request
+from convergence.core.plan import plan
+from convergence.core.request import Planned, Planner, Request
 from convergence.core.rows import Stack, Template, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
