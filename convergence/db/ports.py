@@ -230,7 +230,8 @@ class ObservationsPort(Protocol):
     def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
-        What is nested in it is to be enrolled again where its policy is another since.
+        What is nested in it is to be enrolled again where its policy is another since. Where its operation is not seen
+        to be over none is forgotten, and the stack is found again: there may be others than are seen.
         """
 
     def to_repair(self, limit: int) -> list[Drifted]:

@@ -4,9 +4,11 @@ import time
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import event, select, update
 
 from convergence.core.effects import (
     DeleteResource,
+    EndTraversal,
     InsertResources,
     InsertStack,
     InsertTraversal,
@@ -16,9 +18,13 @@ from convergence.core.effects import (
 from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.core.rows import Event
+from convergence.db.ports import Ports
+from convergence.db.queries import observations
 from convergence.db.queries.observations import Unenrolled
 from convergence.db.queries.watched import ToldOf
-from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, at_once
+from convergence.db.schema.models import RESOURCE as RESOURCES
+from convergence.db.statements.store import Store
+from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, Backend, at_once
 
 REST = replace(STACK, status=Status.COMPLETE)
 OVER = replace(TRAVERSAL, status=TraversalStatus.COMPLETE)
@@ -91,6 +97,77 @@ def test_a_stack_at_work_is_enrolled_when_it_rests(backend):
     backend.fill()
     backend.roster.register('O', 'observer', 'host', '1', 60.0)
     assert backend.observations.unenrolled(10) == []
+
+
+MADE_LATER = replace(FREE, id='R3', name='r3', physical_id='later')
+REPLACES_R = replace(FREE, id='R3', physical_id='later', replaces='R')
+
+
+def test_what_is_enrolled_before_its_operation_is_seen_to_be_over_is_enrolled_again(backend):
+    """Somebody asks for a look in the middle, or is told of the end by a server that others lag behind."""
+    backend.fill()
+    backend.roster.register('O', 'observer', 'host', '1', 60.0)
+    assert backend.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10) == 1
+    backend.write(InsertResources((MADE_LATER,)), EndTraversal('V', TraversalStatus.COMPLETE, 9.5))
+    assert backend.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10) == 1, (
+        'the stack does not say so yet'
+    )
+    backend.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
+    assert backend.observations.unenrolled(10) == [Unenrolled('S', 'V')]
+    assert enrol(backend) == 0
+    assert set(known(backend)) == {'R', 'R3'}
+    assert backend.observations.unenrolled(10) == []
+
+
+def test_what_is_known_of_an_object_is_kept_until_another_one_has_taken_its_place(rows):
+    """Whoever enrols in the middle of a repair must not forget how often it was tried."""
+    enrol(rows)
+    rows.observations.repair_begun({'S'}, {'R': 0.0})
+    repair = replace(TRAVERSAL, id='V2')
+    rows.write(
+        InsertTraversal(repair, ()),
+        UpdateStack('S', 'V', {'traversal_id': 'V2', 'status': Status.IN_PROGRESS}),
+        UpdateResource('R', None, FREE.fence, {'replaced_by': 'R3'}),
+    )
+    for traversal_id in ('V', 'V2'):
+        assert rows.observations.enrol(Unenrolled('S', traversal_id), SOON, NOTHING_SAID, 10) == 0
+    assert known(rows)['R'].repairs == 1
+    rows.write(
+        InsertResources((REPLACES_R,)),
+        EndTraversal('V2', TraversalStatus.COMPLETE, 9.5),
+        UpdateStack('S', 'V2', {'status': Status.COMPLETE}),
+    )
+    assert enrol(rows) == 1
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 1}
+
+
+def test_what_somebody_else_enrols_meanwhile_is_not_taken_for_one_without_a_row(server_engine):
+    """In a cluster nobody waits for a lock that another server has given, and each statement may see more than the last."""
+    rows = Backend.of('sql', Ports.of(Store(server_engine)))
+    unmade = replace(SECOND, physical_id=None)
+    rows.fill(stack=REST, traversal=OVER, resources=(FREE, unmade))
+    rows.roster.register('O', 'observer', 'host', '1', 60.0)
+    questions = []
+
+    def look(connection, cursor, text, *rest):
+        if text.startswith('SELECT') and 'observation' in text and 'FOR UPDATE' not in text:
+            questions.append(text)
+            if len(questions) == 2:
+                with server_engine.begin() as other:
+                    other.execute(update(RESOURCES).where(RESOURCES.c.id == 'R2').values(physical_id='phys'))
+                    observations._insert(other, 'S', {row(other): DriftPolicy.REPORT}, SOON, {})
+
+    def row(connection):
+        needed = [RESOURCES.c[name] for name in ('id', 'type', 'fence', 'replaces')]
+        return connection.execute(select(*needed).where(RESOURCES.c.id == 'R2')).one()
+
+    event.listen(server_engine, 'before_cursor_execute', look)
+    try:
+        assert enrol(rows) == 1
+    finally:
+        event.remove(server_engine, 'before_cursor_execute', look)
+    assert len(questions) == 2
+    assert set(known(rows)) == {'R', 'R2'}
 
 
 def test_each_object_is_handed_to_one_observer_until_its_lease_is_over(rows):

@@ -143,6 +143,17 @@ def test_whoever_asks_for_a_look_gets_one_also_before_anything_was_enrolled(harn
     assert shown.reads.observe_stack(harness.context, shown.identity) == {'waiting': 2, 'observers': 0}
 
 
+def test_whoever_asks_for_a_look_in_the_middle_of_an_operation_keeps_nothing_of_it_from_being_observed(harness):
+    """What was made after that was never looked at, until the next operation on the stack."""
+    shown = Shown(harness, {'a': 'x'})
+    harness.update(shown.stack_id, {'a': 'x', 'b': 'y'})
+    assert shown.reads.observe_stack(harness.context, shown.identity) == {'waiting': 0, 'observers': 1}
+    harness.run()
+    shown.change('b', value='else')
+    shown.observing.look(shown.stack_id)
+    assert [(each['path'], each['state']) for each in shown.drift()['resources']] == [('b', 'DIFFERS')]
+
+
 @pytest.mark.parametrize('live', ['else', ['a', 'list'], None])
 def test_nothing_hidden_is_shown_of_what_is_wanted_was_applied_or_is_there(harness, live):
     shown = Shown(harness, {'a': {'value': {'get_param': 'word'}}, 'b': {'link': {'get_param': 'word'}}}, **HIDDEN)

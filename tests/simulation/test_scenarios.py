@@ -69,6 +69,21 @@ def test_what_is_ready_when_all_is_up_is_kept_from_nobody_while_a_thread_goes_on
         assert run(generations, RunPlan(in_a_row=4), seed).steps
 
 
+@pytest.mark.parametrize(
+    ('name', 'faults', 'seed'),
+    [
+        ('drift_of_what_has_no_id', Faults(drop=0.02, double=0.02, crash=0.002, lag=0.005), 15),
+        ('drift_is_only_reported', Faults(drop=0.02, double=0.02, lag=0.1), 1),
+        ('drift_is_only_reported', Faults(lag=0.3), 26),
+        ('drift_removes_again_and_again', Faults(drop=0.02, double=0.02, lag=0.1), 7),
+        ('drift_removes_again_and_again', Faults(drop=0.02, double=0.02, lag=0.1), 19),
+    ],
+)
+def test_drift_is_put_right_although_the_database_did_not_show_what_was_to_be_observed(name, faults, seed):
+    """A server that lagged had a stack taken for enrolled whose objects it did not show: nobody ever looked at them."""
+    assert run(Scenario.load(DIRECTORY / f'{name}.py'), RunPlan(faults=faults), seed).steps
+
+
 def test_there_are_enough_scenarios():
     assert len(SCENARIOS) >= 60
 

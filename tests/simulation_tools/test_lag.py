@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from convergence.core.effects import Decision, InsertStack
-from convergence.core.model import Action, Status
+from convergence.core.effects import Decision, InsertResources, InsertStack, InsertTraversal
+from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.observation import DriftPolicies
 from convergence.core.rows import Stack
 from convergence.db.memory.look import Lag
 from convergence.db.memory.reader import MemoryReader
@@ -17,6 +18,9 @@ from convergence.simulator.faults import Faults
 from convergence.simulator.language import Scenario
 from convergence.simulator.run import Run, RunPlan
 from convergence.simulator.sqlstore import in_sqlite
+from convergence.simulator.storage import in_memory
+from convergence.values import replace
+from tests.contract.rows import FREE, STACK, TRAVERSAL
 
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 
@@ -76,6 +80,27 @@ def test_a_stack_that_is_not_seen_is_not_there(catches_up):
     stored(store, 'S1')
     store.lag = lambda: Lag(1, catches_up=catches_up)
     assert store.transact(StackAlone('S1'), lambda view: Decision(None)) is None
+
+
+def test_what_a_stack_has_left_is_observed_although_a_server_that_lags_does_not_show_it():
+    """Not seen is not gone: it was taken for enrolled, or forgotten, and nobody ever looked at it."""
+    storage = in_memory(lambda: 1.0)
+    store, observations = storage.ports.store, storage.ports.observations
+    store.spread(4)
+    storage.ports.roster.register('O', 'observer', 'host', '1', 60.0)
+    over = replace(TRAVERSAL, status=TraversalStatus.COMPLETE)
+    effects = (InsertStack(replace(STACK, status=Status.COMPLETE)), InsertTraversal(over, ()), InsertResources((FREE,)))
+    store.transact(NewStack('p'), lambda view: Decision(None, effects))
+    (found,) = observations.unenrolled(10)
+    store.lag = lambda: Lag(1)
+    assert observations.enrol(found, {'Type': 0.0}, DriftPolicies(), 10) == 0
+    store.lag = Lag
+    assert observations.unenrolled(10) == [found]
+    assert observations.enrol(found, {'Type': 0.0}, DriftPolicies(), 10) == 1
+    store.lag = lambda: Lag(2)
+    assert observations.lease('O', 10, 60.0) == []
+    store.lag = Lag
+    assert [each.row.id for each in observations.lease('O', 10, 60.0)] == ['R']
 
 
 def stored(store: MemoryStore, key: str) -> None:

@@ -105,7 +105,8 @@ class MemoryObservations:
             and policies.of(row.name, row.type) is not DriftPolicy.IGNORE
         }
         there = {key: each for key, each in self._rows.items() if each.stack_id == stack.stack_id}
-        for key in there.keys() - wanted.keys():
+        is_over = _is_over(tables, stack)
+        for key in (there.keys() & tables.observation.keys()) - wanted.keys() if is_over else ():
             del self._rows[key]
         missing = [row for row in wanted.values() if row.id not in there]
         for key in wanted.keys() & there.keys():
@@ -122,7 +123,7 @@ class MemoryObservations:
             )
             past = {name: getattr(before, name) for name in (*FRESH, 'told')} if before is not None else FRESH
             self._rows[row.id] = replace(seen, policy=policies.of(row.name, row.type), **past)
-        if len(missing) <= limit:
+        if is_over and len(missing) <= limit:
             self._memory.tables.enrolled.add(stack.traversal_id)
         return len(missing[:limit])
 
@@ -218,7 +219,9 @@ class MemoryObservations:
 
     def _lease(self, tables: Tables, holder: str, limit: int, for_s: float) -> list[Leased]:
         now = self._memory.clock()
-        due = sorted((each for each in self._rows.values() if each.due_at <= now), key=lambda each: each.due_at)[:limit]
+        # A server that lags shows no observation without its stack: what it does not show yet it does not hand out.
+        shown = [each for key, each in self._rows.items() if key in tables.observation]
+        due = sorted((each for each in shown if each.due_at <= now), key=lambda each: each.due_at)[:limit]
         leased: list[Leased] = []
         for each in due:
             row, stack = tables.resource.get(each.resource_id), tables.stack.get(each.stack_id)
@@ -306,6 +309,14 @@ class MemoryObservations:
         stacks = self._memory.seen().stack
         wanted = [each for each in self.known(stack_ids) if each.observation.wanted_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
+
+
+def _is_over(tables: Tables, unenrolled: Unenrolled) -> bool:
+    """Whether an operation is seen to be over, and to be the last one of its stack."""
+    stack, operation = tables.stack.get(unenrolled.stack_id), tables.traversal.get(unenrolled.traversal_id)
+    if stack is None or operation is None or stack.traversal_id != operation.id:
+        return False
+    return stack.status is not Status.IN_PROGRESS and operation.status not in UNDER_WAY
 
 
 def _longest_due(drifted: Drifted) -> tuple[float, str, str]:

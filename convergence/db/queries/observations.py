@@ -12,6 +12,7 @@ from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import (
     ColumnElement,
     Double,
+    Select,
     Update,
     and_,
     bindparam,
@@ -72,10 +73,22 @@ _WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_i
 _IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.looked_at.is_not(None))
 _DRIFT = tuple(each for each in ObservedState if each.is_drift)
 _WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
-_OF_TREE = STACK.alias('of_tree')
-# Locked before anything else: nobody gives it another policy until the transaction is over.
+_OF_TREE, _PRESENT = STACK.alias('of_tree'), STACK.alias('present')
+# The last operation of a stack, if it is seen to be over.
+_OVER = (
+    select(TRAVERSAL.c.id)
+    .join(_PRESENT, _PRESENT.c.traversal_id == TRAVERSAL.c.id)
+    .where(
+        _PRESENT.c.id == bindparam('stack'),
+        _PRESENT.c.status != Status.IN_PROGRESS,
+        TRAVERSAL.c.status.not_in(UNDER_WAY),
+    )
+    .scalar_subquery()
+)
+# Locked before anything else: nobody gives it another policy until the transaction is over. The operation is looked at
+# before any row: a server that lags, and shows that it is over, shows from then on all that it has made.
 _TOP_OF = (
-    select(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_told)
+    select(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_told, _OVER.label('over'))
     .where(
         STACK.c.id
         == select(func.coalesce(_OF_TREE.c.root_id, _OF_TREE.c.id))
@@ -181,23 +194,16 @@ class Observations:
     def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
+        Where its operation is not seen to be over (it is under way, or a server lags) there may be others than seen:
+        none is forgotten, and the stack is found again.
+
         :param intervals: longest pause in seconds between two looks, by type; others are not observed.
         :param policies: what is ignored is not observed. Where the stack at the top has got another policy since they
             were read nothing is done, and the stack is found again.
         :param limit: most new ones at a time; where there are more, the stack is found again.
         """
         mine = OBSERVATION.c.stack_id == stack.stack_id
-        there = (
-            select(*(RESOURCE.c[name] for name in ('id', 'name', 'type', 'fence', 'replaces')), OBSERVATION.c.policy)
-            .join(OBSERVATION, OBSERVATION.c.resource_id == RESOURCE.c.id, isouter=True)
-            .where(
-                RESOURCE.c.stack_id == stack.stack_id,
-                RESOURCE.c.type.in_(sorted(intervals)),
-                RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
-                RESOURCE.c.physical_id.is_not(None),
-                RESOURCE.c.replaced_by.is_(None),
-            )
-        )
+        there = _with_object(stack.stack_id, intervals)
         present = select(STACK.c.traversal_id).where(STACK.c.id == stack.stack_id).scalar_subquery()
         seen_to = and_(
             TRAVERSAL.c.stack_id == stack.stack_id,
@@ -211,10 +217,12 @@ class Observations:
                 return 0
             if top.id == stack.stack_id and not top.policy_told:
                 _tell_policy(connection, top.id)
+            is_over = top.over == stack.traversal_id
+            # Read before the rows: else what somebody else enrols in between would seem to have none.
+            past = {row.resource_id: row for row in connection.execute(_PAST.where(mine))}
             wanted = {row: policies.of(row.name, row.type) for row in connection.execute(there)}
             wanted = {row: policy for row, policy in wanted.items() if policy is not DriftPolicy.IGNORE}
-            past = {row.resource_id: row for row in connection.execute(_PAST.where(mine))}
-            for some in chunks(sorted(past.keys() - {row.id for row in wanted})):
+            for some in chunks(sorted(past.keys() - {row.id for row in wanted}) if is_over else ()):
                 connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(some)))
             _set_policies(connection, wanted)
             missing = {row: policy for row, policy in wanted.items() if row.policy is None}
@@ -223,7 +231,7 @@ class Observations:
             # What somebody asked for while the stack was busy could not be looked at, and was put off.
             put_off = update(OBSERVATION).where(mine, OBSERVATION.c.wanted_at.is_not(None))
             connection.execute(put_off.values(due_at=database_now()))
-            if len(missing) <= limit:
+            if is_over and len(missing) <= limit:
                 connection.execute(update(TRAVERSAL).where(seen_to).values(enrolled=True))
             return len(new)
 
@@ -351,6 +359,8 @@ class Observations:
                 return []
             _LEASE.write(connection, {'keys': keys, 'lessee': holder, 'for_s': for_s})
             found = _READ_LEASED.all(connection, {'keys': keys})
+            # What is not seen here is gone, also for a server that lags: it is looked for after what is known of its
+            # objects, which no state of the database has without it until both are removed.
             stacks = _stacks_of(connection, {row[_AT_STACK] for row in found})
             over = [row[0] for row in found if _is_over(stacks.get(row[_AT_STACK]))]
             if over:
@@ -482,6 +492,21 @@ class Observations:
                 )
                 waiting += connection.execute(mine).scalar_one()
         return waiting
+
+
+def _with_object(stack_id: str, types: Collection[str]) -> Select[Any]:
+    """The rows of a stack whose objects are to be observed, with the policies of those that are."""
+    return (
+        select(*(RESOURCE.c[name] for name in ('id', 'name', 'type', 'fence', 'replaces')), OBSERVATION.c.policy)
+        .join(OBSERVATION, OBSERVATION.c.resource_id == RESOURCE.c.id, isouter=True)
+        .where(
+            RESOURCE.c.stack_id == stack_id,
+            RESOURCE.c.type.in_(sorted(types)),
+            RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
+            RESOURCE.c.physical_id.is_not(None),
+            RESOURCE.c.replaced_by.is_(None),
+        )
+    )
 
 
 def _tell_policy(connection: Connection, root_id: str) -> None:

@@ -48,17 +48,24 @@ class Enrolment:
 
     def _enrol(self, found: Unenrolled) -> int:
         stack = self._reader.stack(found.stack_id)
-        if stack is None:
+        # A server that lags shows a stack as it was before its operation, with the policies of before.
+        if stack is None or stack.traversal_id != found.traversal_id:
             return 0
-        return self._rows.enrol(found, self._intervals, policies_of(self._reader, stack), self._limit)
+        policies = policies_of(self._reader, stack)
+        return self._rows.enrol(found, self._intervals, policies, self._limit) if policies is not None else 0
 
 
-def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies:
-    """What the top of the tree and the environment say. What cannot be read any more is only reported."""
+def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies | None:
+    """What the top of the tree and the environment say. What cannot be read any more is only reported.
+
+    None: what they say is not there for a server that lags.
+    """
     root = stack if stack.root_id is None else reader.stack(stack.root_id)
     of_stack = root.drift_policy if root is not None else DriftPolicy.REPORT
     try:
         row = reader.template(stack.template_id) if stack.template_id is not None else None
+        if row is None and stack.template_id is not None:
+            return None
         said = _environment(Submission.from_content(row.content)) if row is not None else None
     except DatabaseUnavailable:
         raise

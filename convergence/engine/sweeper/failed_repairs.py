@@ -92,6 +92,8 @@ class FailedRepairs:
     def _may(self, stack: Stack, wanted: Mapping[str, Definition], broken: Collection[str]) -> bool:
         """Whether all that has failed is to be put right by the policy of now, or made of something that is."""
         policies = policies_of(self._reader, stack)
+        if policies is None:
+            return False
         mended = {name for name, each in wanted.items() if self._is_mended(policies, name, each.type)}
         return bool(mended) and all(_made_of(wanted, name) & mended for name in broken if name in wanted)
 
