@@ -13,7 +13,13 @@ from convergence.db.memory.look import Tables
 from convergence.db.schema.columns import OWN_CLOCK
 from convergence.db.schema.models import DUTY, EVENT, METADATA, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.statements.connection import Database
-from convergence.db.statements.load import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, columns
+from convergence.db.statements.row_columns import (
+    NODE_COLUMNS,
+    RESOURCE_COLUMNS,
+    STACK_COLUMNS,
+    TRAVERSAL_COLUMNS,
+    columns,
+)
 from convergence.db.statements.store import Store
 
 

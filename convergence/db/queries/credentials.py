@@ -13,7 +13,7 @@ from convergence.core.model import Status
 from convergence.credentials.model import CredentialsStatus, StoredCredentials
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import CREDENTIALS, RESOURCE, SNAPSHOT_ITEM, STACK
-from convergence.db.statements.load import columns
+from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
 
 AGAIN_S = 5.0

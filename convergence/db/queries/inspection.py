@@ -14,7 +14,7 @@ from convergence.db.queries.nested import below
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, STACK, SYNC_POINT
 from convergence.db.statements.hot import Hot
-from convergence.db.statements.load import RESOURCE_COLUMNS, chunks, columns, resource_of
+from convergence.db.statements.row_columns import RESOURCE_COLUMNS, chunks, columns, resource_of
 from convergence.db.statements.store import Store
 
 R = TypeVar('R')

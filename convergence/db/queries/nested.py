@@ -11,7 +11,7 @@ from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
 from convergence.db.statements.hot import Hot
-from convergence.db.statements.load import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
+from convergence.db.statements.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 
 

@@ -47,8 +47,8 @@ from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
 from convergence.db.statements.apply import ENROL_AGAIN
 from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.load import STACK_COLUMNS, chunks, columns
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.row_columns import STACK_COLUMNS, chunks, columns
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
 from convergence.values import replace

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, WEBHOOK
-from convergence.db.statements.load import columns
+from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
 from convergence.notices import StackNotice
 

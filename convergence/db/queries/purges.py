@@ -25,7 +25,7 @@ from convergence.db.schema.models import (
     TREE,
     WEBHOOK,
 )
-from convergence.db.statements.load import chunks
+from convergence.db.statements.row_columns import chunks
 from convergence.db.statements.store import Store
 
 DAY_S = 86400.0

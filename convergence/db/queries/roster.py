@@ -15,7 +15,7 @@ from convergence.core.model import Json
 from convergence.core.rows import Resource
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, SERVICE
-from convergence.db.statements.load import RESOURCE_COLUMNS, resource_of
+from convergence.db.statements.row_columns import RESOURCE_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
 

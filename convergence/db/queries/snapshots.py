@@ -11,7 +11,7 @@ from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, SNAPSHOT_ITEM
-from convergence.db.statements.load import columns
+from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
 
 AGAIN_S = 60.0

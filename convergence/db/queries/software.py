@@ -19,7 +19,7 @@ from convergence.core.software import (
 )
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, SOFTWARE_CONFIG, SOFTWARE_DEPLOYMENT
-from convergence.db.statements.load import columns
+from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
 from convergence.errors import LostClaim
 from convergence.values import replace

@@ -17,12 +17,7 @@ from convergence.db.queries.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, TEMPLATE
 from convergence.db.statements.hot import Hot
-from convergence.db.statements.load import (
-    RESOURCE_COLUMNS,
-    STACK_COLUMNS,
-    columns,
-    resource_of,
-)
+from convergence.db.statements.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, columns, resource_of
 from convergence.db.statements.trees import COUNT_RESOURCES
 from convergence.errors import CannotBeRead, GoalUnreadable
 

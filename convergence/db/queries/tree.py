@@ -11,7 +11,13 @@ from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.queries.inspection import Inspector
 from convergence.db.queries.nested import below
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.load import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, chunks, resource_of
+from convergence.db.statements.row_columns import (
+    RESOURCE_COLUMNS,
+    STACK_COLUMNS,
+    TRAVERSAL_COLUMNS,
+    chunks,
+    resource_of,
+)
 
 
 class TreeInspector(Inspector):

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from convergence.core.model import Status
 from convergence.db.schema.models import OBSERVATION, RESOURCE
-from convergence.db.statements.load import chunks
+from convergence.db.statements.row_columns import chunks
 from convergence.db.statements.store import Store
 
 

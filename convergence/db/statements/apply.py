@@ -41,8 +41,8 @@ from convergence.db.statements.changing import (
 )
 from convergence.db.statements.hot import FEW, Hot, HotList, HotRows, among
 from convergence.db.statements.late_nodes import append_cleanup
-from convergence.db.statements.load import chunks
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.row_columns import chunks
 from convergence.db.statements.together import Writes, expect_one
 from convergence.db.statements.trees import recount, take_room
 from convergence.db.transaction import Ready

@@ -41,8 +41,8 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values, is_running
 from convergence.db.statements.hot import Hot, HotList, among, each_of, refused_where_none
-from convergence.db.statements.load import CHUNK, chunks
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.row_columns import CHUNK, chunks
 from convergence.db.statements.together import ANSWER, HotAnswer, Writes
 from convergence.db.transaction import LAST, Ready
 

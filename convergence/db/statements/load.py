@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
-    Table,
     and_,
     bindparam,
     case,
@@ -56,16 +54,29 @@ from convergence.db.scopes import (
 )
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among, each_of
+from convergence.db.statements.locked_reads import AWAITING, HELD, ROW_OF_NODE, LockedRead, reads_after_lock
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.row_columns import (
+    AT,
+    AT_FOLLOWER,
+    AT_NOW,
+    AT_STACK,
+    CHUNK,
+    NODE_COLUMNS,
+    OF_RESOURCE,
+    RESOURCE_COLUMNS,
+    STACK_COLUMNS,
+    TRAVERSAL_COLUMNS,
+    backend_of,
+    chunks,
+    node_of,
+    resource_of,
+)
 from convergence.db.statements.together import Rows, Writes, read_together
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
 
-RowT = TypeVar('RowT', Node, Resource)
-
-CHUNK = 500
-"""Members of one IN list."""
 _NO_LIMIT = 2**62
 
 
@@ -82,66 +93,15 @@ READ_LEFTOVERS = (
 )
 
 
-def columns(table: Table, kind: type[Any]) -> list[Any]:
-    """The columns that make up a row value, in the order of its fields."""
-    return [table.c[field.name] for field in fields(kind) if field.metadata.get('stored', True)]
-
-
-def backend_of(connection: Connection) -> str:
-    """``sqlite``, ``postgresql`` or ``mysql``, which MariaDB is too."""
-    name = connection.dialect.name
-    return 'mysql' if name == 'mariadb' else name
-
-
-def chunks(members: Sequence[Any], size: int = CHUNK) -> Iterable[Sequence[Any]]:
-    """Cut a long list into pieces, in order."""
-    return (members[start : start + size] for start in range(0, len(members), size))
-
-
-STACK_COLUMNS = columns(STACK, Stack)
-TRAVERSAL_COLUMNS = columns(TRAVERSAL, Traversal)
-NODE_COLUMNS = columns(SYNC_POINT, Node)
-RESOURCE_COLUMNS = columns(RESOURCE, Resource)
-
-_ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
-"""What stands for a value that could not be read; None for all others."""
-
-
-def resource_of(*values: Any) -> Resource:
-    """The row of a resource, from its columns. What cannot be read is absent, and named in `Resource.damaged`."""
-    return Resource(*values) if UNREADABLE not in values else _damaged(Resource, RESOURCE_COLUMNS, values)
-
-
-def node_of(*values: Any) -> Node:
-    """A node, from its columns. What cannot be read is absent, and named in `Node.damaged`."""
-    return Node(*values) if UNREADABLE not in values else _damaged(Node, NODE_COLUMNS, values)
-
-
-def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT:
-    names = [column.name for column in of]
-    damaged = tuple(name for name, value in zip(names, values, strict=True) if value is UNREADABLE)
-    read: list[Any] = [
-        _ABSENT.get(name) if value is UNREADABLE else value for name, value in zip(names, values, strict=True)
-    ]
-    return replace(kind(*read), damaged=damaged)
-
-
-_OF_RESOURCE = len(RESOURCE_COLUMNS)
-_AT = len(NODE_COLUMNS)
-_AT_STACK = _AT + len(TRAVERSAL_COLUMNS)
-_AT_NOW = _AT_STACK + len(STACK_COLUMNS)
-_AT_FOLLOWER = _AT_NOW + 2
-
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 
 LOCK_STACK = Hot(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
 )
-LOCK_STACK_OF_TRAVERSAL = Hot(
-    by_key(select(STACK.c.id), STACK)
-    .where(STACK.c.id == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery())
-    .with_for_update()
+_STACK_OF_TRAVERSAL = by_key(select(STACK.c.id), STACK).where(
+    STACK.c.id == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery()
 )
+LOCK_STACK_OF_TRAVERSAL = Hot(_STACK_OF_TRAVERSAL.with_for_update())
 READ_RESOURCE_IDS = Hot(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id))
 LOCK_RESOURCE = Hot(
     by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
@@ -198,7 +158,7 @@ LOOK_AT_FREE = Hot(
 )
 _FOLLOWER = SYNC_POINT.alias()
 # A node without a resource, and the last one of its traversal.
-READ_LAST = Hot(
+_READ_LAST = (
     select(
         *NODE_COLUMNS,
         *TRAVERSAL_COLUMNS,
@@ -217,6 +177,17 @@ READ_LAST = Hot(
     )
     .where(_THIS_NODE)
 )
+READ_LAST = Hot(_READ_LAST)
+NODE_AND_ROW = LockedRead.of(
+    ROW_OF_NODE,
+    select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
+    .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id, isouter=True)
+    .where(_THIS_NODE),
+)
+LAST_AND_STACK = LockedRead.of(_STACK_OF_TRAVERSAL, _READ_LAST)
 READ_HELD = Hot(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
@@ -377,8 +348,8 @@ def _seen(rows: Sequence[Sequence[Any]]) -> SeenNode:
     if not rows:
         raise Missing
     (row,) = rows
-    traversal, stack = Traversal(*row[_AT:_AT_STACK]), Stack(*row[_AT_STACK:_AT_NOW])
-    return SeenNode(node_of(*row[:_AT]), traversal, stack, row[_AT_NOW], bool(row[_AT_NOW + 1]))
+    traversal, stack = Traversal(*row[AT:AT_STACK]), Stack(*row[AT_STACK:AT_NOW])
+    return SeenNode(node_of(*row[:AT]), traversal, stack, row[AT_NOW], bool(row[AT_NOW + 1]))
 
 
 def _locked_row(connection: Connection, statement: Hot, key: Mapping[str, Any]) -> Resource | None:
@@ -433,8 +404,14 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
-        return (resource_of(*locked[0]) if locked else None), _seen(read)
+        if not reads_after_lock(connection):
+            locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
+            return (resource_of(*locked[0]) if locked else None), _seen(read)
+        locked, rows = NODE_AND_ROW.all(connection, key)
+        seen = _seen([row[OF_RESOURCE:] for row in rows])
+        if locked and rows[0][0] != locked[0][0]:
+            raise Conflict(f'node {seen.node.number} of {seen.traversal.id} works on another row by now')
+        return (resource_of(*rows[0][:OF_RESOURCE]) if locked else None), seen
 
     return _node_view(connection, scope, lock_and_read)
 
@@ -450,7 +427,7 @@ def look_at_free(writes: Writes, scope: OneNode) -> tuple[Rows, Rows]:
         locked, read = writes.read(LOCK_FREE_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
         return locked, read
     (rows,) = writes.read(LOOK_AT_FREE.call(key))
-    return [row[:_OF_RESOURCE] for row in rows], [row[_OF_RESOURCE:] for row in rows]
+    return [row[:OF_RESOURCE] for row in rows], [row[OF_RESOURCE:] for row in rows]
 
 
 def looks_at_once(connection: Connection) -> bool:
@@ -498,12 +475,15 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    locked, rows = read_together(connection, LOCK_STACK_OF_TRAVERSAL.call(key), READ_LAST.call(key))
+    if reads_after_lock(connection):
+        held, rows = LAST_AND_STACK.all(connection, key)
+    else:
+        held, rows = read_together(connection, LOCK_STACK_OF_TRAVERSAL.call(key), READ_LAST.call(key))
     seen = _seen(rows)
     (row,) = rows
     node, traversal, stack = seen.node, seen.traversal, seen.stack
-    require_lock(locked[0] if locked else None, stack)
-    last = only_follower(node, traversal, node_of(*row[_AT_FOLLOWER:]) if row[_AT_FOLLOWER] is not None else None)
+    require_lock(held[0] if held else None, stack)
+    last = only_follower(node, traversal, node_of(*row[AT_FOLLOWER:]) if row[AT_FOLLOWER] is not None else None)
     late, leftovers = tuple[int, ...](), tuple[str, ...]()
     if node.phase is Phase.IN_SERVICE and traversal.late_numbers:
         added = {'traversal': traversal.id, 'first': traversal.late_numbers[0]}
@@ -517,14 +497,22 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
 
 def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
     """The row that waits for the end of what a nested stack does, locked; None where none does."""
-    row = _lock_parent(connection, resource_id)
-    if row is None or not is_awaited(row, stack_id, traversal_id):
+    if resource_id is not None and reads_after_lock(connection):
+        row, found = _row_and_rest(*AWAITING.all(connection, {'resource': resource_id}))
+    else:
+        row = _lock_parent(connection, resource_id)
+        found = None
+        if row is not None and is_awaited(row, stack_id, traversal_id):
+            found = READ_AROUND.first(connection, {'resource': row.id, 'stack': row.stack_id})
+    if row is None or found is None or found[AT] is None or not is_awaited(row, stack_id, traversal_id):
         return None
-    found = READ_AROUND.first(connection, {'resource': row.id, 'stack': row.stack_id})
-    if found is None or found[_AT] is None:
-        return None
-    node = node_of(*found[:_AT]) if found[0] is not None else None
-    return FinishView(found[_AT_NOW], row, node, Traversal(*found[_AT:_AT_STACK]), Stack(*found[_AT_STACK:_AT_NOW]))
+    node = node_of(*found[:AT]) if found[0] is not None else None
+    return FinishView(found[AT_NOW], row, node, Traversal(*found[AT:AT_STACK]), Stack(*found[AT_STACK:AT_NOW]))
+
+
+def _row_and_rest(locked: Rows, rows: Rows) -> tuple[Resource | None, Sequence[Any] | None]:
+    """What a `LockedRead` of a row has answered: the row, if it is locked, and what belongs to it."""
+    return (resource_of(*rows[0][:OF_RESOURCE]), rows[0][OF_RESOURCE:]) if locked else (None, None)
 
 
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
@@ -534,8 +522,19 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
     return _held_for(connection, resource, scope.traversal_id, scope.number)
 
 
-def _around(connection: Connection, parent: Resource | None, held_for: tuple[str, int] | None) -> FinishView | None:
-    return None if parent is None or held_for is None else _held_for(connection, parent, *held_for)
+def _lock_around(
+    connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None
+) -> tuple[Resource | None, FinishView | None]:
+    """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any."""
+    if resource_id is None or held_for is None or not reads_after_lock(connection):
+        parent = _lock_parent(connection, resource_id)
+        return parent, None if parent is None or held_for is None else _held_for(connection, parent, *held_for)
+    traversal_id, number = held_for
+    key = {'resource': resource_id, 'traversal': traversal_id, 'node': number}
+    parent, rest = _row_and_rest(*HELD.all(connection, key))
+    if parent is None or rest is None:
+        return None, None
+    return parent, _held_view(connection, parent, traversal_id, rest)
 
 
 def _held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
@@ -544,16 +543,20 @@ def _held_for(connection: Connection, resource: Resource, traversal_id: str | No
     row = READ_HELD.first(connection, key)
     if row is None:
         raise Missing
-    node = node_of(*row[:_AT]) if row[0] is not None else None
-    traversal = Traversal(*row[_AT:_AT_STACK]) if row[_AT] is not None else None
-    stack = Stack(*row[_AT_STACK:_AT_NOW])
+    return _held_view(connection, resource, traversal_id, row)
+
+
+def _held_view(connection: Connection, resource: Resource, traversal_id: str | None, row: Sequence[Any]) -> FinishView:
+    node = node_of(*row[:AT]) if row[0] is not None else None
+    traversal = Traversal(*row[AT:AT_STACK]) if row[AT] is not None else None
+    stack = Stack(*row[AT_STACK:AT_NOW])
     waiting: tuple[tuple[str, int], ...] = ()
     if stack.traversal_id is not None and stack.traversal_id != traversal_id:
         statement = READ_WAITING if resource.yielding is None else READ_WAITING_TO_TAKE
         named = {'traversal': stack.traversal_id, 'resource': resource.id, 'name': resource.name}
         found = connection.execute(statement, named)
         waiting = tuple((traversal_id, number) for traversal_id, number in found)
-    return FinishView(row[_AT_NOW], resource, node, traversal, stack, waiting)
+    return FinishView(row[AT_NOW], resource, node, traversal, stack, waiting)
 
 
 def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
@@ -649,8 +652,7 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
             connection.execute(WRITE_RESOURCES, {'resources': list(some)})
     # Not before: a worker may have failed the traversal while we waited for its rows.
     traversal = _traversal_of(connection, stack)
-    parent = _lock_parent(connection, scope.parent_resource_id)
-    around = _around(connection, parent, scope.held_for)
+    parent, around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
     return PlanView(now, stack, traversal, resources, parent=parent, around=around)
 
 
@@ -666,8 +668,7 @@ def lock_project(connection: Connection, project_id: str) -> None:
 
 def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
-        parent = _lock_parent(connection, scope.parent_resource_id)
-        around = _around(connection, parent, scope.held_for)
+        parent, around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
         now = connection.execute(READ_NOW).scalar_one() if around is None else around.now
         return PlanView(now, None, parent=parent, around=around)
     lock_project(connection, scope.project_id)

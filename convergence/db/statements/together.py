@@ -289,12 +289,20 @@ def _answered_at_last(
         after = [READ_ANSWER] if is_left_in_setting else texts[len(calls) :]
         return '; '.join([*texts[: len(calls)], COMMIT, *after])
 
+    whole = joined([form.text for form in forms])
+
     def send(cursor: Any, text: str, parameters: Any) -> None:
         texts = [form.called(connection, cursor) for form in forms]
+        if text is not whole:  # whoever listens has made something else of it
+            pieces = [piece for piece in text.split('; ') if piece not in (COMMIT, READ_ANSWER)]
+            texts = [
+                called if piece == form.text else piece
+                for called, form, piece in zip(texts, forms, pieces, strict=True)
+            ]
         made = [cursor.mogrify(called, values).decode() for called, values in zip(texts, given, strict=True)]
         cursor.execute(joined(made))
 
-    cursor = executed(connection, joined([form.text for form in forms]), given, send)
+    cursor = executed(connection, whole, given, send)
     rows = cursor.fetchall() if cursor.description else []
     cursor.close()
     if rows and not is_left_in_setting:

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from convergence.core.effects import RequireRoom
 from convergence.db.schema.models import STACK, TREE
 from convergence.db.statements.hot import Hot
-from convergence.db.statements.load import backend_of
+from convergence.db.statements.row_columns import backend_of
 from convergence.db.statements.together import Writes
 from convergence.errors import require_room
 

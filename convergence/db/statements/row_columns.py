@@ -1,0 +1,72 @@
+"""Which columns make up the values of rows, in what order several are answered together, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from sqlalchemy import Table
+from sqlalchemy.engine import Connection
+
+from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.db.schema.columns import UNREADABLE
+from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.values import replace
+
+RowT = TypeVar('RowT', Node, Resource)
+
+CHUNK = 500
+"""Members of one IN list."""
+
+
+def columns(table: Table, kind: type[Any]) -> list[Any]:
+    """The columns that make up a row value, in the order of its fields."""
+    return [table.c[field.name] for field in fields(kind) if field.metadata.get('stored', True)]
+
+
+def backend_of(connection: Connection) -> str:
+    """``sqlite``, ``postgresql`` or ``mysql``, which MariaDB is too."""
+    name = connection.dialect.name
+    return 'mysql' if name == 'mariadb' else name
+
+
+def chunks(members: Sequence[Any], size: int = CHUNK) -> Iterable[Sequence[Any]]:
+    """Cut a long list into pieces, in order."""
+    return (members[start : start + size] for start in range(0, len(members), size))
+
+
+STACK_COLUMNS = columns(STACK, Stack)
+TRAVERSAL_COLUMNS = columns(TRAVERSAL, Traversal)
+NODE_COLUMNS = columns(SYNC_POINT, Node)
+RESOURCE_COLUMNS = columns(RESOURCE, Resource)
+
+_ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
+"""What stands for a value that could not be read; None for all others."""
+
+
+def resource_of(*values: Any) -> Resource:
+    """The row of a resource, from its columns. What cannot be read is absent, and named in `Resource.damaged`."""
+    return Resource(*values) if UNREADABLE not in values else _damaged(Resource, RESOURCE_COLUMNS, values)
+
+
+def node_of(*values: Any) -> Node:
+    """A node, from its columns. What cannot be read is absent, and named in `Node.damaged`."""
+    return Node(*values) if UNREADABLE not in values else _damaged(Node, NODE_COLUMNS, values)
+
+
+def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT:
+    names = [column.name for column in of]
+    damaged = tuple(name for name, value in zip(names, values, strict=True) if value is UNREADABLE)
+    read: list[Any] = [
+        _ABSENT.get(name) if value is UNREADABLE else value for name, value in zip(names, values, strict=True)
+    ]
+    return replace(kind(*read), damaged=damaged)
+
+
+# Where the values begin of a row that has those of a node, of its traversal and of its stack, the time, and more.
+OF_RESOURCE = len(RESOURCE_COLUMNS)
+AT = len(NODE_COLUMNS)
+AT_STACK = AT + len(TRAVERSAL_COLUMNS)
+AT_NOW = AT_STACK + len(STACK_COLUMNS)
+AT_FOLLOWER = AT_NOW + 2
