@@ -12,7 +12,7 @@ from convergence.core.adoption import ADOPTED
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.effects import Decision
 from convergence.core.finish import finish
-from convergence.core.model import Action, Json, NodeStatus, Output, Phase, Status
+from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Phase, Status
 from convergence.core.results import End, Succeeded
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView
@@ -75,8 +75,9 @@ def finish_around(view: FinishView, stack: Stack, traversal: Traversal, worker: 
 def _is_plain(view: FinishView, row: Resource, node: Node) -> bool:
     """Whether the node is the one that the action was begun for, and nothing else is to be seen to."""
     assert view.traversal is not None
-    phase = Phase.CLEANUP if row.action is Action.DELETE else Phase.UPDATE
-    is_same = row.traversal_id == view.traversal.id and node.resource_id == row.id and node.phase is phase
+    is_same = row.traversal_id == view.traversal.id and node.resource_id == row.id
+    if row.action not in PERFORMED:
+        is_same &= (node.phase is Phase.CLEANUP) is (row.action is Action.DELETE)
     is_late = row.deadline is not None and row.deadline <= view.now
     is_simple = row.yielding is None and row.retry is None and row.data.get(ADOPTED) is None
     return is_same and is_simple and not is_late and view.is_running and node.status is NodeStatus.READY

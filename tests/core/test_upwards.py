@@ -45,7 +45,7 @@ def waiting(action):
 
 def around(action, **changes):
     """That row with what belongs to it."""
-    node = CLEANUP if action is Action.DELETE else NODE
+    node = CLEANUP if action in (Action.DELETE, Action.SUSPEND) else NODE
     return replace(FinishView(NOW, waiting(action), node, TRAVERSAL, RUNNING), **changes)
 
 
@@ -88,9 +88,6 @@ DOUBTS = {
     ),
     'the node is done': lambda view: replace(view, node=replace(view.node, status=NodeStatus.DONE)),
     'the node works on another row': lambda view: replace(view, node=replace(view.node, resource_id='R2')),
-    'the node is of the other half': lambda view: replace(
-        view, node=replace(view.node, phase=Phase.CLEANUP if view.node.phase is Phase.UPDATE else Phase.UPDATE)
-    ),
     'another operation is current': lambda view: replace(view, stack=replace(RUNNING, traversal_id='V2')),
     'the operation has failed': lambda view: replace(view, traversal=replace(TRAVERSAL, status=TraversalStatus.FAILED)),
     'the operation is being cancelled': lambda view: replace(
@@ -103,6 +100,13 @@ DOUBTS = {
 @pytest.mark.parametrize('doubt', DOUBTS.values(), ids=DOUBTS)
 def test_where_anything_else_is_so_somebody_looks(doubt, action):
     assert ended(doubt(around(action))) is None
+
+
+@pytest.mark.parametrize('action', [Action.CREATE, Action.UPDATE, Action.DELETE])
+def test_what_is_wanted_and_what_is_left_over_have_nodes_of_their_own(action):
+    view = around(action)
+    other = Phase.CLEANUP if view.node.phase is Phase.UPDATE else Phase.UPDATE
+    assert ended(replace(view, node=replace(view.node, phase=other))) is None
 
 
 @pytest.mark.parametrize('action', [Action.CHECK, Action.SNAPSHOT, Action.ADOPT])

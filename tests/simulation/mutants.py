@@ -92,6 +92,7 @@ UNFENCED = Edit(
 )
 """Whoever ends an action does not look whether the row is still his: the guard of the write behind it is."""
 NESTED, NESTING = 'convergence.resources.nested:NestedType', 'convergence.core.nesting'
+IN_A_ROW = 'convergence.worker.in_a_row'
 SCALING = 'convergence.engine.nesting.scaling:GroupScaling'
 MEMBERSHIP = 'convergence.resources.builtin.scaling.membership'
 TREES = ('tree_create_update_delete', 'tree_rolls_back', 'tree_is_deleted_while_it_is_made')
@@ -171,15 +172,31 @@ MUTANTS = (
         TREES,
     ),
     Mutant(
-        'what wakes a resource is only cast when nothing of its own stack is left to conclude',
+        'nobody is told of the resource of a nested stack that has come to rest',
         (
             Edit(
-                'convergence.dispatch:Dispatcher._conclude',
-                'around(committed.cast)',
+                'convergence.dispatch:Dispatcher.conclude',
+                'woken += committed.cast',
                 'pass',
             ),
         ),
         TREES,
+    ),
+    Mutant(
+        'who has begun a nested stack forgets what is in it',
+        (Edit(f'{IN_A_ROW}:Attendant.attend_nested', 'self._dispatcher.cast_together(traversal_id, numbers)', 'pass'),),
+        TREES,
+    ),
+    Mutant(
+        'a thread forgets what it has taken of a nested stack',
+        (Edit('convergence.worker.keeping:Keeping.take_ahead', 'self.submit(', '('),),
+        TREES,
+        in_a_row=4,
+    ),
+    Mutant(
+        'a resource is done with whatever its stack has come to the end of',
+        (Edit('convergence.worker.nested:_is_plain', 'claim.completes_node and ', ''),),
+        ('tree_is_woken_and_changed',),
     ),
     Mutant(
         'a resource does not wait for its stack',
@@ -682,9 +699,13 @@ MUTANTS = (
             Edit(
                 f'{TRAVERSALS}._start',
                 'plans.append(decision.verdict)',
-                'plans.append(decision.verdict); self._announce(stack, decision.verdict)',
+                'plans.append(decision.verdict); self._announce(stack, decision.verdict, False)',
             ),
-            Edit(f'{TRAVERSALS}._start', 'self._announce(stack, planned)', 'pass'),
+            Edit(
+                f'{TRAVERSALS}._start',
+                'self._announce(stack, planned, planned.lets_go_of(parent_resource_id))',
+                'pass',
+            ),
         ),
         ('basic_create', 'update_add'),
     ),
@@ -1090,7 +1111,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: no row is the chosen one',
-        (Edit(f'{LOAD}:_seen', 'bool(row[_AT_NOW + 1])', 'False'),),
+        (Edit(f'{LOAD}:_seen', 'bool(row[AT_NOW + 1])', 'False'),),
         ('update_replace_rollback',),
         storage=in_sqlite,
     ),
@@ -1098,7 +1119,7 @@ MUTANTS = (
         'SQL: who ends superseded work sees nobody that waits',
         (
             Edit(
-                f'{LOAD}:_held_for',
+                f'{LOAD}:_held_view',
                 'tuple((traversal_id, number) for traversal_id, number in found)',
                 '()',
             ),
@@ -1136,7 +1157,7 @@ MUTANTS = (
         (
             Edit(
                 f'{CHANGING}:change_row',
-                'statement = change_of(frozenset(effect.changes), told is not None)',
+                'statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))',
                 'statement = Hot(update_by_id(RESOURCE, frozenset(effect.changes)))',
             ),
             Edit(f'{CHANGING}:change_row', '**_guard(effect)', "'key': effect.resource_id"),
@@ -1223,7 +1244,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: what a server that lags does not show is gone',
-        (Edit(f'{LOAD}:_one_node', 'partial(_lock_row, connection)', 'lambda resource_id: None'),),
+        (Edit(f'{LOAD}:_node_view', 'partial(_lock_row, connection)', 'lambda resource_id: None'),),
         ('basic_update_delete', 'update_remove'),
         Faults(lag=0.2),
         storage=in_sqlite,
@@ -1236,13 +1257,13 @@ MUTANTS = (
     ),
     Mutant(
         'a thread forgets what it has kept back to go on with',
-        (Edit('convergence.worker.in_a_row:_Kept.attend', 'self.node = number', 'pass'),),
+        (Edit(f'{IN_A_ROW}:_Kept.attend', 'self.node = number', 'pass'),),
         ('basic_create', 'update_add'),
         in_a_row=4,
     ),
     Mutant(
         'a thread forgets what it has claimed together with the end of the node before',
-        (Edit('convergence.worker.in_a_row:InARow._check_in_a_row', 'kept.node, kept.begun', 'kept.node, None'),),
+        (Edit(f'{IN_A_ROW}:InARow._check_in_a_row', 'kept.node, kept.begun', 'kept.node, None'),),
         ('basic_create', 'update_add'),
         in_a_row=4,
         window=1,
