@@ -169,7 +169,8 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource)
     if nests and resource.traversal_id != view.traversal.id:
         repeats = False  # whatever its stack does for another traversal may be late, or be cancelled any moment
-    goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes)
+    woken = resource.traversal_id == view.traversal.id  # of a row whose resume has failed: it failed in this one
+    goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes, woken)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
     giving = go_on_giving_way(view, worker, resource)
@@ -390,7 +391,10 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
     same = _repeats(view, resource)
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
-    if not same and _is_unwanted(view, resource):
+    begun_here = resource.traversal_id == view.traversal.id
+    if not same and _is_unwanted(view, resource) and not (resource.action is Action.RESUME and begun_here):
+        if resource.action is Action.RESUME:
+            return wake_up(view, worker, resource)  # stopped, it would have to be resumed all the same
         return _stop(view, worker, resource, pending)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)

@@ -16,7 +16,7 @@ from enum import StrEnum
 from convergence.core.adoption import brings_nested, is_adopted, is_offered, refusal
 from convergence.core.creation import Made, is_going_on, is_put_off, made
 from convergence.core.leaving import object_of
-from convergence.core.model import Action, Change, Definition, Restriction, Status
+from convergence.core.model import PERFORMED, Action, Change, Definition, Restriction, Status
 from convergence.core.nesting import is_doubted
 from convergence.core.rows import Resource
 from convergence.values import quickly_made
@@ -69,6 +69,7 @@ class ResourceGoal:
     :param nests: whether the object is a stack: that can be given another goal while it is busy with one, and goes on
         from whatever state it is in.
     :param observes: whether the object is looked at even where nothing seems to have changed.
+    :param woken: whether this operation has tried already to resume the object.
     """
 
     definition: Definition
@@ -77,6 +78,7 @@ class ResourceGoal:
     recreated: bool = False
     nests: bool = False
     observes: bool = False
+    woken: bool = False
 
 
 def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> Ruling:
@@ -100,6 +102,9 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
         return _of_others(row, definition)
     if is_asleep(row):
         return Ruling(Disposition.RESUME, 'it is suspended and is resumed first')
+    if may_still_sleep(row) and not goal.woken and not goal.nests:
+        # No look at it would show whether it sleeps. A stack wakes what is in it when it gets a goal.
+        return Ruling(Disposition.RESUME, 'its RESUME failed; it is resumed again first')
     if row.action is Action.SNAPSHOT and row.status is Status.IN_PROGRESS:
         return Ruling(Disposition.LET_GO_OF_SNAPSHOT)
     if goal.adopts and row.action is Action.INIT and not (brings_nested(row) if goal.nests else is_offered(row)):
@@ -215,6 +220,11 @@ def is_asleep(row: Resource) -> bool:
     return row.action is Action.SUSPEND and row.status is not Status.IN_PROGRESS
 
 
+def may_still_sleep(row: Resource) -> bool:
+    """Whether a row was to be resumed and that has failed, or came to no end: perhaps it was never carried out."""
+    return row.action is Action.RESUME and row.status is Status.FAILED
+
+
 def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
     """Whether an action of the row has not come to its end: it may go on for a goal that repeats it.
 
@@ -229,7 +239,8 @@ def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
 def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool:
     """Whether an action has to be brought to its end before anything else can be done.
 
-    What only waits to be tried again is given up for something else that is wanted now. A creation that goes on by
+    What only waits to be tried again is given up for something else that is wanted now. Not so what is done to an
+    object as it is: to look at that, or to change it, does not tell whether it sleeps. A creation that goes on by
     itself is the only one who knows of its object, as long as its id is not known.
     """
     if repeats and is_left_in_the_middle(row, recreated):
@@ -237,7 +248,7 @@ def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool
     if is_going_on(row) and made(row) is Made.PERHAPS:
         return True
     backing_off = row.retry is not None and row.retry.clean and row.progress is None
-    return row.status is Status.IN_PROGRESS and not backing_off
+    return row.status is Status.IN_PROGRESS and (row.action in PERFORMED or not backing_off)
 
 
 def is_overtaken(row: Resource, repeats: bool) -> bool:

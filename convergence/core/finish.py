@@ -11,7 +11,7 @@ from convergence.core.changes import ResourceChange
 from convergence.core.check import applied
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.clearing import cleared
-from convergence.core.decide import may_replace, restricted
+from convergence.core.decide import may_replace, may_still_sleep, restricted
 from convergence.core.effects import Decision, DeleteResource, Effect, FinishNode, InsertEvents, UpdateResource
 from convergence.core.held import event_of, free, held_row, kept_item, known, rest, search_limit
 from convergence.core.hooks import admit_next
@@ -59,6 +59,10 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
 
 def _finished(view: FinishView, resource: Resource, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
     match result:
+        case Succeeded() if claim.step is Step.REPAIR and may_still_sleep(resource):
+            # It is there, but no look shows whether it sleeps: what could not be resumed is not in good order.
+            unresumed = Failed(resource.status_reason, result.physical_id, result.data)
+            return _failed(view, resource, claim, unresumed, worker)
         case Succeeded():
             return _succeeded(view, resource, claim, result, worker)
         case Failed():

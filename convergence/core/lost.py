@@ -7,7 +7,8 @@ from collections.abc import Callable
 from convergence.core import nesting, states, yielding
 from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
-from convergence.core.claim import Claim
+from convergence.core.claim import Claim, Step
+from convergence.core.decide import may_still_sleep
 from convergence.core.effects import Decision, InsertResources, UpdateResource
 from convergence.core.leftover import Tracking, keep_track
 from convergence.core.model import Action, Status
@@ -69,20 +70,26 @@ def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = F
     if stack is None or stack.deleted_at is not None:
         return Decision(Tracking.LOST)
     row = next((row for row in view.resources if row.id == claim.resource.id), None)
-    failed = _IN_DOUBT.get(claim.action)
+    failed = None if _has_only_looked(claim) else _IN_DOUBT.get(claim.action)
     if row is None or failed is None or not (is_certain or _is_before(view, row, claim)):
         return Decision(Tracking.KNOWN)
     if row.owner is not None or row.status is Status.IN_PROGRESS:
         return Decision(Tracking.HELD)
     marked = yielding.lost(view.resources, row, claim)
     slept = failed is Action.SUSPEND and row.action not in (Action.INIT, Action.CREATE, Action.SUSPEND, Action.DELETE)
-    is_looked_at = row.status is Status.FAILED and not slept
+    is_looked_at = row.status is Status.FAILED and not slept and not may_still_sleep(row)
     if is_looked_at or row.action is Action.INIT or (is_certain and row.action is failed):
-        # The next update looks at it, or makes it, or somebody has done so since. It does not see what sleeps.
+        # The next update looks at it, or makes it, or somebody has done so since. It does not see what sleeps,
+        # and what is to be resumed it only looks at when that fails.
         return Decision(Tracking.KNOWN, marked)
     changes: ResourceChange = {**states.resource_state(row, failed, Status.FAILED, reason), 'updated_at': view.now}
     write = UpdateResource(row.id, None, row.fence, changes)
     return Decision(Tracking.KNOWN, (write, *marked, *nesting.doubted(stack)))
+
+
+def _has_only_looked(claim: Claim) -> bool:
+    """Whether nothing was done to the object: what may still sleep is not changed, and its row goes on saying so."""
+    return claim.step is Step.REPAIR and may_still_sleep(claim.resource)
 
 
 def _is_before(view: PlanView, row: Resource, claim: Claim) -> bool:

@@ -7,7 +7,7 @@ from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Step, StepDecision, Worker
 from convergence.core.clearing import go_on_clearing
-from convergence.core.decide import is_asleep, was_never_made
+from convergence.core.decide import is_asleep, may_still_sleep, was_never_made
 from convergence.core.effects import Decision, InsertEvents, KeepItem
 from convergence.core.model import PERFORMED, Action, Status
 from convergence.core.rows import Resource, SnapshotItem
@@ -85,7 +85,7 @@ def _obstacle(resource: Resource, action: Action) -> str | None:
     if resource.action is Action.INIT or was_never_made(resource):
         return 'it was never created; update the stack to create it'
     state = f'{resource.action}_{resource.status}'
-    if action not in _ASLEEP and (is_asleep(resource) or state == 'RESUME_FAILED'):
+    if action not in _ASLEEP and (is_asleep(resource) or may_still_sleep(resource)):
         # Another state would hide that it is to be resumed before it can be used or changed.
         return f'State {state} invalid for {action.lower()}; resume the stack first, or update it'
     if resource.status is Status.COMPLETE or resource.action in (*_ASLEEP, Action.SNAPSHOT):

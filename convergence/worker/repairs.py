@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from convergence.core.claim import Claim
+from convergence.core.decide import may_still_sleep
 from convergence.core.model import Action, Change, Status
 from convergence.core.results import NeedsReplacement, Result, Succeeded
 from convergence.resources.comparison import changed_properties, compare
@@ -66,6 +67,9 @@ class Repairs:
         of_use = observed.healthy if observed is not None else not failed or action is Action.UPDATE
         if not of_use:
             return _another(attempt, 'it failed' if failed else 'it is of no use any more')
+        if may_still_sleep(claim.resource):
+            # What sleeps is not to be changed: that could fail, or hide that it sleeps. The core says what it means.
+            return Succeeded(None, attempt.physical_id, attempt.data)
         wanted = claim.pending.properties if claim.pending else {}
         change = compare(kind, claim.resource.properties, wanted, lambda: attempt.call, attempt.data)
         if change is Change.REPLACE:

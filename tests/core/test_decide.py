@@ -40,6 +40,8 @@ STEPS = {
 }
 """What a worker may be seen to do for each answer."""
 
+BACKING_OFF = {'status': Status.IN_PROGRESS, 'retry': Retry(1, 'later', clean=True)}
+
 DEFINITIONS = st.builds(
     lambda type_name, restrictions, external_id: replace(
         DEFINITION, type=type_name, restrictions=frozenset(restrictions), external_id=external_id
@@ -72,6 +74,7 @@ def rows(draw):
     definition = None if never_made else draw(DEFINITIONS)
     if definition is not None and action not in (Action.ADOPT, Action.CHECK):
         definition = replace(definition, external_id=None)  # the objects of others are only read
+    yielding = draw(st.sampled_from([None, None, None, *Yielding]))
     retries = [None, Retry(1, 'later', clean=True), Retry(2, 'later', clean=False)] if runs else [None]
     return replace(
         MADE,
@@ -85,8 +88,9 @@ def rows(draw):
         pending=PENDING if runs else None,
         definition=definition,
         template_id=draw(st.sampled_from(['T0', 'T1'])),
+        traversal_id=draw(st.sampled_from([None, 'V1'])) if yielding is None else None,
         damaged=damaged,
-        yielding=draw(st.sampled_from([None, None, None, *Yielding])),
+        yielding=yielding,
     )
 
 
@@ -94,7 +98,8 @@ def rows(draw):
 @given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change), renewed=st.booleans())
 def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
     view = node_view(replace(NODE, definition=wanted), row)
-    goal = ResourceGoal(wanted, repeats=False)  # the digest of PENDING is none that a node could have
+    # The digest of PENDING is none that a node could have.
+    goal = ResourceGoal(wanted, repeats=False, woken=row.traversal_id is not None)
     after = difference(row, wanted, change, view.traversal.template_id, renewed)
     ruling = decide(row, goal, after)
     done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
@@ -114,7 +119,7 @@ def test_what_is_certain_of_several_possible_differences_happens_with_each(row, 
     goals = [ResourceGoal(wanted), *([ResourceGoal(wanted, repeats=True)] if is_left_in_the_middle(row) else [])]
     rulings = possible(row, goals, {difference(row, wanted, each, '', renewed) for each in changes})
     change = data.draw(st.sampled_from(sorted(changes)))
-    view = node_view(replace(NODE, definition=wanted), replace(row, template_id='T0'))
+    view = node_view(replace(NODE, definition=wanted), replace(row, template_id='T0', traversal_id=None))
     done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
     assert any(done in STEPS[ruling.disposition] for ruling in rulings)
     if len(rulings) == 1:
@@ -143,6 +148,12 @@ def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, chan
         (replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED), Change.NONE, Disposition.UPDATE),
         (replace(MADE, action=Action.UPDATE, status=Status.FAILED), Change.NONE, Disposition.REPAIR),
         (replace(MADE, action=Action.SUSPEND), Change.NONE, Disposition.RESUME),
+        (replace(MADE, action=Action.SUSPEND, **BACKING_OFF), Change.NONE, Disposition.FINISH),
+        (replace(MADE, action=Action.SUSPEND, status=Status.IN_PROGRESS), Change.NONE, Disposition.FINISH),
+        (replace(MADE, action=Action.RESUME, status=Status.FAILED), Change.REPLACE, Disposition.RESUME),
+        (replace(MADE, action=Action.RESUME, **BACKING_OFF), Change.IN_PLACE, Disposition.FINISH),
+        (replace(MADE, action=Action.RESUME), Change.NONE, Disposition.KEEP),
+        (replace(MADE, action=Action.CHECK, **BACKING_OFF), Change.IN_PLACE, Disposition.FINISH),
         (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS), Change.NONE, Disposition.FINISH),
         (replace(MADE, action=Action.DELETE, status=Status.FAILED), Change.NONE, Disposition.REPLACE),
         (
@@ -156,6 +167,29 @@ def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, chan
 )
 def test_the_course_of_a_state(row, change, ruling):
     assert decide(row, ResourceGoal(DEFINITION), change).disposition is ruling
+
+
+@pytest.mark.parametrize(
+    ('change', 'ruling'),
+    [
+        (Change.NONE, Disposition.REPAIR),
+        (Change.IN_PLACE, Disposition.REPAIR),
+        (Change.REPLACE, Disposition.REPLACE),
+    ],
+)
+def test_what_an_operation_could_not_resume_it_looks_at_and_does_not_resume_for_ever(change, ruling):
+    unresumed = replace(MADE, action=Action.RESUME, status=Status.FAILED)
+    assert decide(unresumed, ResourceGoal(DEFINITION, woken=True), change).disposition is ruling
+    for action in (Action.SUSPEND, Action.UPDATE):
+        row = replace(MADE, action=action)
+        assert decide(row, ResourceGoal(DEFINITION, woken=True), change) == decide(
+            row, ResourceGoal(DEFINITION), change
+        )
+
+
+def test_a_stack_that_could_not_be_resumed_wakes_what_is_in_it_when_it_gets_its_goal():
+    unresumed = replace(MADE, action=Action.RESUME, status=Status.FAILED)
+    assert decide(unresumed, ResourceGoal(DEFINITION, nests=True), Change.NONE).disposition is Disposition.UPDATE
 
 
 @pytest.mark.parametrize('row', [MADE, replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED)], ids=str)

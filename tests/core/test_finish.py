@@ -208,6 +208,19 @@ def test_a_failed_resource_found_in_good_order_is_complete_again_without_an_even
     assert (changes['action'], changes['status']) == ('CREATE', 'COMPLETE')
 
 
+def test_a_look_does_not_wake_what_could_not_be_resumed():
+    """It is there, and nobody sees whether it sleeps: the operation fails for the reason why it could not be resumed."""
+    asleep = held(replace(MADE, action=Action.RESUME, status=Status.FAILED, status_reason='not now'))
+    claimed = claim(Step.REPAIR, Action.UPDATE, asleep)
+    decision = finish(finish_view(claimed), claimed, Succeeded(None), worker())
+    assert decision.verdict is End.FAILED
+    assert 'status' not in only(decision, UpdateResource).changes
+    assert only(decision, EndTraversal).reason == 'Resource UPDATE failed: resources.r: not now'
+    gone = finish(finish_view(claimed), claimed, NeedsReplacement('it does not exist any more'), worker())
+    assert gone.verdict is not End.FAILED
+    assert not of_kind(gone, EndTraversal)
+
+
 def test_an_update_that_was_begun_and_then_refused_has_changed_the_object():
     """Its row is FAILED, and keeps all that it may refer to: whoever wants the old object back has to put it right."""
     resource = held(replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, requires=('NEW', 'OLD')))
@@ -361,6 +374,18 @@ def test_what_the_database_has_lost_is_put_in_doubt_unless_the_row_has_moved_on(
     assert of_kind(put_in_doubt(plan_view(later), done, 'lost', is_certain=True), UpdateResource)
     again = replace(later, action=Action.UPDATE)
     assert put_in_doubt(plan_view(again), done, 'lost', is_certain=True) == Decision(Tracking.KNOWN)
+
+
+def test_a_row_that_is_only_to_be_resumed_does_not_hide_what_the_database_has_lost():
+    """Resumed, it would pass for what it was before."""
+    unresumed = replace(MADE, action=Action.RESUME, status=Status.FAILED)
+    changed = claim(Step.UPDATE, Action.UPDATE, held(replace(MADE, action=Action.RESUME)))
+    before = plan_view(replace(unresumed, owner=None, fence=changed.resource.fence - 1))
+    assert only(put_in_doubt(before, changed, 'lost'), UpdateResource).changes['action'] is Action.UPDATE
+    removed = replace(changed, step=Step.DELETE, action=Action.DELETE)
+    assert only(put_in_doubt(before, removed, 'lost'), UpdateResource).changes['action'] is Action.CHECK
+    looked = claim(Step.REPAIR, Action.UPDATE, held(unresumed))
+    assert put_in_doubt(before, looked, 'lost') == Decision(Tracking.KNOWN)
 
 
 def test_an_object_of_others_becomes_no_leftover_where_its_use_is_forgotten():

@@ -139,6 +139,29 @@ def test_what_is_suspended_is_woken_up_before_it_is_anything_else():
     assert decision.verdict.claim.completes_node is False
 
 
+def test_what_could_not_be_resumed_is_resumed_once_more_in_each_traversal_before_it_is_looked_at():
+    unresumed = replace(was(Action.RESUME, Status.FAILED), traversal_id='V0')
+    decision = begin(node_view(resource=unresumed), worker(), never)
+    assert (decision.verdict.step, decision.verdict.claim.action) == (Step.PERFORM, Action.RESUME)
+    assert decision.verdict.claim.completes_node is False
+    claimed = decision.verdict.claim
+    failed = finish(finish_view(claimed), claimed, Failed('no'), worker())
+    assert (failed.verdict, events(failed)) == (End.RELEASED, ['RESUME_FAILED'])
+    assert failed.wake == ((NODE.traversal_id, NODE.number),)
+    tried = replace(unresumed, traversal_id=claimed.resource.traversal_id)
+    assert begin(node_view(resource=tried), worker(), wants(Change.NONE)).verdict.step is Step.REPAIR
+
+
+def test_what_a_cancelled_traversal_was_resuming_is_resumed_anew_and_not_stopped_first():
+    left = replace(was(Action.RESUME, Status.IN_PROGRESS), progress={'x': 1}, traversal_id='V0')
+    cancelling = replace(TRAVERSAL, cancels=True)
+    decision = begin(node_view(resource=left, traversal=cancelling), worker(), never)
+    assert (decision.verdict.step, decision.verdict.claim.action) == (Step.PERFORM, Action.RESUME)
+    assert begin(node_view(resource=left), worker(), never).verdict.step is Step.RESUME
+    mine = replace(left, traversal_id=cancelling.id)
+    assert begin(node_view(resource=mine, traversal=cancelling), worker(), never).verdict.step is Step.RESUME
+
+
 def test_what_a_check_found_broken_is_replaced_whatever_is_wanted():
     broken = was(Action.CHECK, Status.FAILED)
     assert begin(node_view(NODE, broken), worker(), wants(Change.NONE)).verdict.step is Step.REPLACE

@@ -7,7 +7,7 @@ import pytest
 
 from convergence import errors
 from convergence.resources.attributes import attr
-from convergence.resources.contract import FinalFailure, InProgress, TransientFailure
+from convergence.resources.contract import FinalFailure, InProgress, ObjectNotFound, TransientFailure
 from tests.harness import Crash
 from tests.reality import Thing, fails, goes_on, meanwhile
 
@@ -102,6 +102,54 @@ def test_an_update_wakes_up_what_a_failed_resumption_has_left_asleep(harness):
     harness.run()
     harness.assert_converged(stack, VALUES, 'UPDATE_COMPLETE')
     assert harness.row(stack, 'c').physical_id not in harness.reality.asleep
+
+
+def left_asleep(harness):
+    """A stack in which nobody could resume `b`, which sleeps, and `c` after it."""
+    stack = harness.created(CHAIN)
+    harness.acted(stack, 'suspend')
+    harness.reality.once['resume', 'b'] = [fails(FinalFailure('no'))]
+    harness.act(stack, 'resume')
+    harness.run()
+    assert state(harness, stack, 'b') == 'RESUME_FAILED'
+    return stack
+
+
+def test_an_update_resumes_what_could_not_be_resumed_before_it_takes_it_for_what_is_wanted(harness):
+    stack = left_asleep(harness)
+    harness.update(stack, CHAIN)
+    harness.run()
+    harness.assert_converged(stack, VALUES, 'UPDATE_COMPLETE')
+    assert harness.reality.order('resume') == ['a', 'b', 'b', 'c']
+    assert harness.reality.asleep == set()
+
+
+def test_an_update_fails_where_it_cannot_resume_either_and_changes_nothing_that_sleeps(harness):
+    stack = left_asleep(harness)
+    harness.reality.once['resume', 'b'] = [fails(FinalFailure('still not'))]
+    changed = {**CHAIN, 'b': {**CHAIN['b'], 'value': 'changed'}}
+    harness.update(stack, changed)
+    harness.run()
+    assert harness.stack(stack).status_reason == 'Resource UPDATE failed: resources.b: still not'
+    assert state(harness, stack, 'b') == 'RESUME_FAILED'
+    assert harness.reality.calls['update', 'b'] == 0
+    assert harness.reality.calls['resume', 'b'] == 2
+    harness.update(stack, changed)
+    harness.run()
+    assert harness.state(stack) == 'UPDATE_COMPLETE'
+    assert harness.reality.asleep == set()
+
+
+def test_what_cannot_be_resumed_because_it_is_gone_is_made_again(harness):
+    stack = left_asleep(harness)
+    old = harness.row(stack, 'b').physical_id
+    del harness.reality.objects[old]
+    harness.reality.once['resume', 'b'] = [fails(ObjectNotFound('it is gone'))]
+    harness.update(stack, CHAIN)
+    harness.run()
+    harness.assert_converged(stack, VALUES, 'UPDATE_COMPLETE')
+    assert harness.row(stack, 'b').physical_id != old
+    assert harness.reality.calls['resume', 'b'] == 2
 
 
 def test_what_was_never_made_cannot_be_suspended_and_an_update_makes_it(harness):

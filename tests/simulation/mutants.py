@@ -666,6 +666,16 @@ MUTANTS = (
         ('update_while_a_stack_is_resumed',),
     ),
     Mutant(
+        'take what could not be resumed for what it looks like',
+        (Edit(f'{DECIDE}:may_still_sleep', 'row.action is Action.RESUME and row.status is Status.FAILED', 'False'),),
+        ('update_makes_up_for_a_failed_resumption',),
+    ),
+    Mutant(
+        'give up a resumption that waits to be tried again',
+        (Edit(f'{DECIDE}:is_unfinished', 'row.action in PERFORMED or', ''),),
+        ('update_waits_until_it_can_resume',),
+    ),
+    Mutant(
         'take what is suspended for unchanged',
         (Edit(f'{CHOOSING}:unchanged', 'row.action in _NOT_UP', 'row.action is Action.INIT'),),
         ('update_while_a_stack_is_resumed',),

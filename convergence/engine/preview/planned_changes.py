@@ -355,7 +355,7 @@ def _repaired(row: Resource, compared: _Comparison, wanted: Any) -> PlannedChang
         return PlannedChange(PreviewedAction.UPDATED, Certainty.POSSIBLE, reason, compared.names, row.output, wanted)
     fate, reason = (
         (PreviewedAction.REPLACED, f'its {row.action} failed; it is replaced unless it proves to be of use')
-        if row.action in (Action.CREATE, Action.ADOPT, Action.RESUME)
+        if row.action in (Action.CREATE, Action.ADOPT)
         else (
             PreviewedAction.UPDATED,
             f'its {row.action} failed and is repeated; it is replaced if it proves to be of no use',
