@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.bench.installations import BenchmarkInstallation
+from tests.bench.installations import BenchmarkInstallation, Took
 
 EACH = 10
 """Resources of a stack on the lowest level, and stacks in one on the level above."""
@@ -22,6 +22,7 @@ class Compared:
     :param stacks: how many stacks the tree has.
     :param seconds: of the tree and of the flat stack.
     :param counts: the same, of statements, commits and messages, for each of the resources.
+    :param cpu_ms: the same, of the processor time of engines and workers.
     """
 
     operation: str
@@ -29,6 +30,7 @@ class Compared:
     stacks: int
     seconds: tuple[float, float]
     counts: tuple[dict[str, float], dict[str, float]]
+    cpu_ms: tuple[float, float]
 
     @property
     def ratio(self) -> float:
@@ -60,9 +62,10 @@ def compare(installation: BenchmarkInstallation, resources: int) -> Iterator[Com
         list(_operations(installation, f'{kind}-{total}', source, with_files))
         for kind, source, with_files in zip(('nested', 'level'), sources, (files, {}), strict=True)
     ]
-    for (operation, *tree), (_, *level) in zip(*found, strict=True):
-        counts = tuple({kind: count / total for kind, count in each[1].items()} for each in (tree, level))
-        yield Compared(operation, total, 1 + middle + lowest, (tree[0], level[0]), counts)
+    for (operation, tree), (_, level) in zip(*found, strict=True):
+        counts = tuple({kind: count / total for kind, count in each.counts.items()} for each in (tree, level))
+        cpu_ms = (1000 * tree.own_cpu_s / total, 1000 * level.own_cpu_s / total)
+        yield Compared(operation, total, 1 + middle + lowest, (tree.seconds, level.seconds), counts, cpu_ms)
 
 
 def _template(count: int, body: str) -> str:
@@ -72,7 +75,7 @@ def _template(count: int, body: str) -> str:
 
 def _operations(
     installation: BenchmarkInstallation, name: str, source: str, files: dict[str, str]
-) -> Iterator[tuple[str, float, dict[str, int]]]:
+) -> Iterator[tuple[str, Took]]:
     client, context = installation.client, installation.context
     identity: dict[str, Any] = {}
 
@@ -84,5 +87,4 @@ def _operations(
         ('update', lambda: client.update_stack(context, identity, source, **given('two'))),
         ('delete', lambda: client.delete_stack(context, identity)),
     ):
-        took = installation.operate(operation, identity, begin)
-        yield operation, took.seconds, took.counts
+        yield operation, installation.operate(operation, identity, begin)

@@ -142,14 +142,14 @@ def _nested(bench: Bench, number: int) -> Figures:
     middle, lowest = sizes(number)
     for name in bench.names:
         bench.title(f'{name}: 1 + {middle} + {lowest} stacks beside a flat one, of {number} resources each')
-        bench.heading(f'{"":<8}{"nested":>9}{"flat":>9}{"ratio":>7}{"statements/resource":>27}')
+        bench.heading(f'{"":<8}{"nested":>9}{"flat":>9}{"ratio":>7}{"CPU ms/resource":>19}{"statements/resource":>22}')
         with opened(name) as installation:
             warm_up(installation)
             for each in compare(installation, number):
                 nested, level = (counts['statements'] for counts in each.counts)
                 bench.say(
                     f'{each.operation:<8}{each.seconds[0]:7.1f} s{each.seconds[1]:7.1f} s{each.ratio:7.2f}'
-                    f'{nested:14.1f} and {level:7.1f}'
+                    f'{each.cpu_ms[0]:10.2f} and {each.cpu_ms[1]:4.2f}{nested:12.1f} and {level:5.1f}'
                 )
                 figures.append({'installation': name, 'ratio': each.ratio, **asdict(each)})
     return figures
