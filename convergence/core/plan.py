@@ -47,7 +47,7 @@ from convergence.values import replace
 
 def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:
     """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
-    beside = request.beside(view)
+    beside, is_busy = request.beside(view), any(row.owner is not None for row in view.resources)
     left_rows = _left_rows(view, request)
     view, request, left = _without_what_is_left(view, request, planner)
     chosen = choose(stack, view.resources, request)
@@ -78,7 +78,9 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         *_room(view, stack, request, planner),  # the last, because everybody in the tree waits for whoever has it
     ]
     row_ids = {name: row.id for name, row in rows.items()}
-    return Decision(Planned(traversal, _to_be_told(nodes), _running(view), row_ids, beside), tuple(effects))
+    superseded = _running(view)
+    is_busy |= superseded is not None
+    return Decision(Planned(traversal, _to_be_told(nodes), superseded, row_ids, beside, is_busy), tuple(effects))
 
 
 def _traversal(

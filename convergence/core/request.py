@@ -116,6 +116,7 @@ class Planned:
     :param superseded: the traversal that this one took over from while it was running.
     :param row_ids: the row chosen, or made, for each wanted name.
     :param beside: what else becomes true with it; see `Request.beside`.
+    :param is_busy: whether something of the stack was under way, or somebody held a row of it.
     """
 
     traversal: Traversal
@@ -123,6 +124,7 @@ class Planned:
     superseded: str | None
     row_ids: Mapping[str, str]
     beside: tuple[Effect, ...] = ()
+    is_busy: bool = True
 
     @property
     def checks(self) -> tuple[int, ...]:

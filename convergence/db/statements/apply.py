@@ -94,7 +94,7 @@ def _purge_all_but(length: int) -> Delete:
 PURGE_TEMPLATES = HotList('keep', _purge_all_but)
 FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
-TELL = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
+TELL = Hot(by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now()))
 END_TRAVERSAL = Hot(
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
@@ -365,8 +365,8 @@ def _point_node(connection: Connection, effect: effects.PointNode) -> None:
     expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
-def _tell_node(connection: Connection, effect: effects.NotifyNode) -> None:
-    connection.execute(TELL, {'traversal': effect.traversal_id, 'node': effect.number})
+def _tell_node(writes: Writes, effect: effects.NotifyNode, ready: Ready, told: Event | None) -> None:
+    writes.add(TELL.call({'traversal': effect.traversal_id, 'node': effect.number}))
 
 
 def _append_cleanup(connection: Connection, effect: effects.AppendCleanup) -> None:
@@ -437,6 +437,7 @@ TOGETHER: dict[type, Callable[[Writes, Any, Ready, Event | None], None]] = {
     BeginNode: _update_resource,
     effects.DeleteResource: _delete_resource,
     effects.CountEvent: _count_event,
+    effects.NotifyNode: _tell_node,
     effects.InsertEvents: _insert_events,
 }
 """Effects that may go to the server with others. To some of them belongs an event: see `_with_events`."""
@@ -453,7 +454,6 @@ ALONE: dict[type, Callable[[Connection, Any], None]] = {
     effects.UpdateResources: _update_resources,
     effects.FailNode: _fail_node,
     effects.PointNode: _point_node,
-    effects.NotifyNode: _tell_node,
     effects.AppendCleanup: _append_cleanup,
     effects.InsertSnapshot: _insert_snapshot,
     effects.DeleteSnapshots: _delete_snapshots,

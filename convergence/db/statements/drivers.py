@@ -13,9 +13,13 @@ them anyway, from whoever sends no values apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
+
+from sqlalchemy.engine import Connection
 
 from convergence.db.statements.committing import Committing
 
@@ -45,6 +49,23 @@ def opened(dialect: Any, record: Any, arguments: Any, options: Any, kind: Driver
         return dialect.loaded_dbapi.connect(*arguments, **{**options, 'connection_factory': kind})
     flags = options.get('client_flag', 0) | MULTI_STATEMENTS
     return kind(*arguments, **{**options, 'client_flag': flags})
+
+
+@contextmanager
+def without_transactions(connection: Connection) -> Iterator[None]:
+    """While it is open, each statement is a transaction of its own where the driver can: nothing begins one or ends it.
+
+    So what reads once goes to PostgreSQL once. Elsewhere to end a transaction costs the server little.
+    """
+    driven = connection.connection.dbapi_connection if connection.dialect.name == 'postgresql' else None
+    if driven is None:
+        yield
+        return
+    driven.begins = False
+    try:
+        yield
+    finally:
+        driven.begins = True
 
 
 def connection_class(dialect: Any) -> DriverConnection:

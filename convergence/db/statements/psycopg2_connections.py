@@ -26,9 +26,11 @@ class Transactional(extensions.connection):  # type: ignore[misc]
     """To the driver every statement is a transaction of its own; what begins and ends one is sent here.
 
     :cvar cursor_class: what its cursors are.
+    :ivar begins: whether statements are part of transactions; else each is one of its own.
     """
 
     cursor_class = BeginningCursor
+    begins = True
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -60,12 +62,12 @@ class Transactional(extensions.connection):  # type: ignore[misc]
 
     def begin(self) -> None:
         """Begin a transaction, unless there is one."""
-        if self._begin and not self.is_begun:
+        if self._begin and self.begins and not self.is_begun:
             self._send(self._begin)
 
     def begin_with(self, query: str | bytes) -> str | bytes:
         """What has to be sent for `query`, so that it is part of a transaction."""
-        if self.is_begun or not self._begin:
+        if self.is_begun or not self._begin or not self.begins:
             return query
         begins = f'{self._begin}; '
         return begins + query if isinstance(query, str) else begins.encode() + query

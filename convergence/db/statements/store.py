@@ -25,6 +25,7 @@ from convergence.db.scopes import Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.changing import BeginNode
+from convergence.db.statements.drivers import without_transactions
 from convergence.db.statements.load import load, look_at_free, looks_at_once, view_of_free
 from convergence.db.statements.outbox import Audience, may_be_told, write_down
 from convergence.db.statements.together import Writes
@@ -206,11 +207,15 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection for reading what is committed.
+        """A connection for reading what is committed: each statement sees what was committed before its turn.
 
         :raises DatabaseUnavailable: the database cannot be reached (any more).
         """
-        with failures.translated_errors(), self.engine.connect().execution_options(reads_only=True) as connection:
+        with (
+            failures.translated_errors(),
+            self.engine.connect().execution_options(reads_only=True) as connection,
+            without_transactions(connection),
+        ):
             yield connection
 
 

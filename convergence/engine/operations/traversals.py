@@ -150,7 +150,7 @@ class Traversals:
             elif not caller_tells:
                 self._dispatcher.cast((traversal.id, number) for number in planned.checks)
             self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
-            if traversal.cancels:
+            if traversal.cancels and planned.is_busy:
                 self._stop_workers(stack.id, planned.superseded)
 
     def decide(self, scope: Scope[PlanView], decide: Callable[[PlanView], Decision[Any]]) -> None:
