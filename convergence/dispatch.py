@@ -113,13 +113,15 @@ class Dispatcher:
         :param around: tells somebody of the nodes of the stack that this one is nested in; None: the workers are told.
         """
         waiting, woken = list(nodes), list[tuple[str, int]]()
-        while waiting:
-            committed = self._conclude(*waiting.pop(0))
-            if committed is not None:
-                waiting += committed.last
-                woken += committed.cast
-        if woken:
-            (around or self.cast)(woken)
+        try:
+            while waiting:
+                committed = self._conclude(*waiting.pop(0))
+                if committed is not None:
+                    waiting += committed.last
+                    woken += committed.cast
+        finally:
+            if woken:
+                (around or self.cast)(woken)
 
     def _conclude(self, traversal_id: str, number: int) -> Committed[bool] | None:
         try:

@@ -244,10 +244,10 @@ class Harness:
         return self.settling
 
     def act_on_nested_stack(
-        self, context: Any, resource_id: str, fence: int, step: int = 0, node: Any = None, told: Any = None
+        self, context: Any, resource_id: str, fence: int, step: int = 0, node: Any = None, ends: Any = None
     ) -> Any:
         """A worker asks for it."""
-        return self.nesting.act_on_nested_stack(context, resource_id, fence, step, node, told)
+        return self.nesting.act_on_nested_stack(context, resource_id, fence, step, node, ends)
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """A worker asks for it."""

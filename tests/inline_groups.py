@@ -23,7 +23,7 @@ class InlineGroups(ThreadGroups):
         self._closed = False
 
     @override
-    def submit_all(self, checks: Sequence[tuple[Check, CheckWork]], *, ahead: bool = False) -> bool:
+    def submit_all(self, checks: Sequence[tuple[Check, CheckWork]]) -> bool:
         """Run tasks, one after the other; what they raise goes through."""
         taken = [self._run(check, work) for check, work in checks]
         return all(taken)
@@ -59,6 +59,11 @@ class InlineGroups(ThreadGroups):
     def has_room_for(self, traversal_id: str) -> bool:
         """There is always room."""
         return True
+
+    @override
+    def waiting_ahead(self) -> int:
+        """Nothing ever waits."""
+        return 0
 
     @override
     def take_waiting(self, traversal_id: str) -> int | None:

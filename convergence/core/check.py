@@ -166,10 +166,9 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     assert definition is not None
     recreated = worker.creation(resource.type).is_repeated
     nests = worker.nests(definition.type)
-    adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource)
-    if nests and resource.traversal_id != view.traversal.id:
-        repeats = False  # whatever its stack does for another traversal may be late, or be cancelled any moment
     woken = resource.traversal_id == view.traversal.id  # of a row whose resume has failed: it failed in this one
+    # What a nested stack does for another traversal may be late, or be cancelled any moment.
+    adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource) and (woken or not nests)
     goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes, woken)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
@@ -391,9 +390,9 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
     same = _repeats(view, resource)
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
-    begun_here = resource.traversal_id == view.traversal.id
-    if not same and _is_unwanted(view, resource) and not (resource.action is Action.RESUME and begun_here):
-        if resource.action is Action.RESUME:
+    wakes = resource.action is Action.RESUME
+    if not same and _is_unwanted(view, resource) and not (wakes and resource.traversal_id == view.traversal.id):
+        if wakes:
             return wake_up(view, worker, resource)  # stopped, it would have to be resumed all the same
         return _stop(view, worker, resource, pending)
     if same and pending is not None:

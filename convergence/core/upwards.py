@@ -76,8 +76,11 @@ def _is_plain(view: FinishView, row: Resource, node: Node) -> bool:
     """Whether the node is the one that the action was begun for, and nothing else is to be seen to."""
     assert view.traversal is not None
     is_same = row.traversal_id == view.traversal.id and node.resource_id == row.id
-    if row.action not in PERFORMED:
+    if row.action in PERFORMED:
+        is_same &= row.action is view.traversal.action  # what is only resumed for an update is not done by that
+    else:
         is_same &= (node.phase is Phase.CLEANUP) is (row.action is Action.DELETE)
     is_late = row.deadline is not None and row.deadline <= view.now
     is_simple = row.yielding is None and row.retry is None and row.data.get(ADOPTED) is None
+    is_simple &= not row.damaged and not node.damaged
     return is_same and is_simple and not is_late and view.is_running and node.status is NodeStatus.READY

@@ -59,9 +59,12 @@ class NestedType(ResourceType[P]):
 
     :cvar untold_s: after so many seconds a parked resource looks at its stack though nobody has told it to. The event
         in its row is never lost, and the sweeper finds it: this is for what nobody has thought of.
+    :cvar tells_outputs_only: whether the resource tells nothing but its reference, and what outputs its stack has: so
+        without outputs it is known before what it tells in the end.
     """
 
     untold_s: ClassVar[float] = 600.0
+    tells_outputs_only: ClassVar[bool] = False
 
     nests = True
     token_enforced: ClassVar[bool] = True
@@ -325,6 +328,7 @@ class ProviderType(NestedType[ProviderProperties]):
 
     Properties = ProviderProperties
     Attributes = AnyAttribute
+    tells_outputs_only: ClassVar[bool] = True
 
     @override
     def wanted(self, call: Call[ProviderProperties], context: NestingContext) -> StackWanted:

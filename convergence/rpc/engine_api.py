@@ -606,7 +606,7 @@ class EngineApi:
         fence: int,
         step: int = 0,
         node: int | None = None,
-        told: Document | None = None,
+        ends: Document | None = None,
     ) -> Document:
         """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
 

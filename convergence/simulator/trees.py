@@ -60,11 +60,11 @@ class SimulatedEngines:
         self._world = world
 
     def act_on_nested_stack(
-        self, context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None, told: Any = None
+        self, context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None, ends: Any = None
     ) -> dict[str, Any]:
         """See `convergence.engine.nesting.operations`."""
         nesting = self._asked().parts.nesting
-        answer: dict[str, Any] = nesting.act_on_nested_stack(context, resource_id, fence, step, node, told)
+        answer: dict[str, Any] = nesting.act_on_nested_stack(context, resource_id, fence, step, node, ends)
         self._answered()
         return answer
 

@@ -15,6 +15,7 @@ from convergence.core.model import Action, Json, Output, RetryPolicy
 from convergence.core.results import Failed, NeedsReplacement, NotBegun, Parked, Postponed
 from convergence.resources.attributes import attribute_names, attributes_to_show, is_live, read_attribute
 from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
+from convergence.resources.nested import NestedType
 from convergence.resources.nesting import FutureStack
 from convergence.resources.performing import poll_deletion
 from convergence.resources.storable import MOST_BYTES, carried, checked, text_of
@@ -204,9 +205,11 @@ def output_of(attempt: Attempt) -> Output:
 def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
     """What the resource tells when its nested stack is as it is wanted and has no outputs, as it is stored.
 
-    None where that depends on what is in the stack.
+    None where that depends on what is in the stack, or somebody asks for it.
     """
-    if attempt.claim.action not in (Action.CREATE, Action.UPDATE):
+    kind, claim = attempt.kind, attempt.claim
+    is_known = isinstance(kind, NestedType) and kind.tells_outputs_only and not claim.node.asked
+    if not is_known or claim.action not in (Action.CREATE, Action.UPDATE):
         return None
     future = FutureStack()
     foreseen = replace(attempt, call=replace(attempt.call, nested=future))

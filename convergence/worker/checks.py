@@ -22,6 +22,7 @@ from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
 from convergence.worker.attempt import Fenced
 from convergence.worker.in_a_row import Attendant
+from convergence.worker.port import NO_NESTING
 from convergence.worker.results import Unsaved
 from convergence.worker.runner import Runner
 from convergence.worker.steps import Steps
@@ -68,6 +69,7 @@ class NodeChecks:
     :param clock: seconds on the clock of this process, from any moment on.
     :param draining: whether the process was told to end: then nothing begins any more.
     :ivar stored: told of what is stored: under which claim, the object, and whether one may have been made.
+    :ivar begun_unheard: see `convergence.worker.port.NestingPort`.
     """
 
     def __init__(
@@ -88,7 +90,9 @@ class NodeChecks:
         self._settler = settler
         self._later = later
         self._clock = clock
+        self._nests = steps.nests
         self.stored: Callable[[Claim, str | None, bool], None] = nobody
+        self.begun_unheard: Callable[[Claim], tuple[str, tuple[int, ...]]] = NO_NESTING.begun_unheard
         self._held: dict[Task, TaskClaim] = {}
         self._left: WeakSet[Task] = WeakSet()
 
@@ -245,6 +249,8 @@ class NodeChecks:
             LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
+            if self._nests(claim.resource.type):
+                attendant.attend_nested(*self.begun_unheard(claim))
             self._keep_track(claim, result.physical_id, may_have_made(claim, result))
             return None
 

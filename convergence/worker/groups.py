@@ -24,12 +24,14 @@ class Check:
 
     :param hops: how often workers without a free thread have handed that on.
     :param project: id of the project that it is for; empty where that is not known.
+    :param ahead: whether its traversal goes before others that have as few threads, where nothing of that waits yet.
     """
 
     traversal_id: str
     node: int
     hops: int = 0
     project: str = ''
+    ahead: bool = False
 
     @property
     def share(self) -> str:
@@ -116,6 +118,11 @@ class ThreadGroups:
         with self._lock:
             return Occupancy(self._threads, self._running, sum(map(len, self._waiting.values())), stuck)
 
+    def waiting_ahead(self) -> int:
+        """How many checks wait that go ahead of others."""
+        with self._lock:
+            return sum(check.ahead for queue in self._waiting.values() for check, _ in queue)
+
     def jammed_s(self) -> float:
         """For how many seconds all threads have been busy and none has begun anything. 0 while one is free."""
         with self._lock:
@@ -151,18 +158,15 @@ class ThreadGroups:
         """
         return self.submit_all([(check, work)])
 
-    def submit_all(self, checks: Sequence[tuple[Check, CheckWork]], *, ahead: bool = False) -> bool:
-        """The same for several at once.
-
-        :param ahead: whether their traversals go before others that have as few threads, where nothing of them waits.
-        """
+    def submit_all(self, checks: Sequence[tuple[Check, CheckWork]]) -> bool:
+        """The same for several at once."""
         with self._lock:
             if self._closed:
                 return False
             for check, work in checks:
                 is_new = check.traversal_id not in self._waiting
                 self._waiting.setdefault(check.traversal_id, deque()).append((check, work))
-                if ahead and is_new:
+                if check.ahead and is_new:
                     self._waiting.move_to_end(check.traversal_id, last=False)
         self.begin()
         return True

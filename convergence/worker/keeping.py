@@ -23,6 +23,9 @@ class Threads(Protocol):
     def occupancy(self) -> Occupancy:
         """How busy they are."""
 
+    def waiting_ahead(self) -> int:
+        """How many checks wait for one that go ahead of others."""
+
 
 @dataclass(slots=True)
 class Keeping:
@@ -31,14 +34,13 @@ class Keeping:
     While types answer quickly, a thread comes free all the time: what it does next need not go through the broker.
     Where they take their time, others are told, who may have nothing to do.
 
-    :param submit: has nodes looked at when a thread is free; whether ahead of what waits for one. False: nothing begins
-        here any more.
+    :param submit: has nodes looked at when a thread is free. False: nothing begins here any more.
     :param is_stopping: whether the process was told to end.
     :param clock: seconds on the clock of this process, from any moment on.
     """
 
     threads: Threads
-    submit: Callable[[Sequence[Check], bool], bool]
+    submit: Callable[[Sequence[Check]], bool]
     is_stopping: Callable[[], bool]
     clock: Callable[[], float]
     _steps: deque[float] = field(default_factory=lambda: deque(maxlen=_STEPS))
@@ -51,18 +53,17 @@ class Keeping:
         """Take one node, if not much waits for a thread; whether it was taken."""
         now = self.threads.occupancy()
         has_room = now.waiting < 2 * now.threads and not self.is_stopping()
-        return has_room and self.submit([Check(traversal_id, number, hops, beneficiary())], False)
+        return has_room and self.submit([Check(traversal_id, number, hops, beneficiary())])
 
     def room_ahead(self) -> int:
-        """How many nodes threads here come to soon, if they go ahead of what waits.
-
-        Each thread brings about such nodes once in a while, and comes to them next: so little goes ahead at a time.
-        """
-        return 0 if self.is_stopping() else max(self.threads.occupancy().idle, self._soon())
+        """How many more nodes threads here come to soon, if they go ahead of what waits."""
+        if self.is_stopping():
+            return 0
+        return max(0, self.threads.occupancy().idle, self._soon() - self.threads.waiting_ahead())
 
     def take_ahead(self, traversal_id: str, numbers: Sequence[int]) -> None:
         """Take nodes ahead of what waits."""
-        self.submit([Check(traversal_id, number, 0, beneficiary()) for number in numbers], True)
+        self.submit([Check(traversal_id, number, 0, beneficiary(), ahead=True) for number in numbers])
 
     def _soon(self) -> int:
         """How many nodes the threads come to soon, if it goes on as it did."""

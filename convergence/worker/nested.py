@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields
 from typing import Any, Protocol, TypeVar
 
 from convergence.core.adoption import ADOPTED
@@ -10,14 +12,18 @@ from convergence.core.claim import Claim
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack, Traversal
+from convergence.core.upwards import TELLS
 from convergence.documents import Document
 from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
-from convergence.resources.contract import FinalFailure, TransientFailure
+from convergence.resources.contract import FinalFailure, PluginFailure, TransientFailure
 from convergence.resources.nested import SILENT
 from convergence.resources.nesting import NestedState, NestedStep, NestedValues
 from convergence.worker.port import Foretell
 
 T = TypeVar('T')
+
+
+_STEP = frozenset(each.name for each in fields(NestedStep))
 
 
 class NestingEngine(Protocol):
@@ -30,7 +36,7 @@ class NestingEngine(Protocol):
         fence: int,
         step: int = 0,
         node: int | None = None,
-        told: Document | None = None,
+        ends: Document | None = None,
     ) -> dict[str, Any]:
         """Begin what the row of a resource says is under way."""
 
@@ -75,6 +81,15 @@ class EngineNesting:
             stack.foretell = foretell
         return stack
 
+    def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
+        """See `convergence.worker.port.NestingPort`."""
+        if not _is_plain(claim) or claim.resource.token is None:
+            return '', ()
+        stack = self(claim, lambda: None)
+        with suppress(PluginFailure):  # there is no answer now either; or somebody else holds the row
+            stack.act()
+        return stack.to_be_told
+
     def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
         """A stack that is, or was, nested in another one, and of which there may be snapshots."""
         return OneNestedStack(self._engine, self._states, self._context(project_id, ''), stack_id)
@@ -108,13 +123,14 @@ class OneNestedStack:
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
-        told = self.foretell() if self.foretell is not None else None
+        ends = {TELLS: self.foretell()} if self.foretell is not None else None
         begun = _asked(
             lambda: self._engine.act_on_nested_stack(
-                self._context, *self._held, step=step, node=self.held_for, told=told
+                self._context, *self._held, step=step, node=self.held_for, ends=ends
             )
         )
-        self._values, step_begun = None, NestedStep(**begun)
+        # An engine of a later version may say more.
+        self._values, step_begun = None, NestedStep(**{key: begun[key] for key in begun.keys() & _STEP})
         self.is_silent, self.is_parked = step_begun.is_silent, step_begun.is_parked
         self.to_be_told = (step_begun.traversal_id, tuple(step_begun.nodes))
         return step_begun

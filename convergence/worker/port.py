@@ -45,6 +45,12 @@ class NestingPort(Protocol):
     def kept(self, stack_id: str, project_id: str) -> NestedStacks:
         """A stack that is, or was, nested in another one, and of which there may be snapshots."""
 
+    def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
+        """A row is not held any more: perhaps because its stack has begun something, and the answer was lost.
+
+        :returns: what nobody has been told of then, see `convergence.core.results.ParkedAlready.to_be_told`.
+        """
+
 
 class NoNesting:
     """A worker that has no engine to ask about stacks."""
@@ -56,6 +62,10 @@ class NoNesting:
     def kept(self, stack_id: str, project_id: str) -> NestedStacks:
         """None."""
         return NO_STACK
+
+    def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
+        """Nothing."""
+        return '', ()
 
 
 NO_NESTING = NoNesting()

@@ -168,7 +168,7 @@ class WorkerService:
             timing.clock,
         )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
-        self._checks.stored = self.recent.add
+        self._checks.stored, self._checks.begun_unheard = self.recent.add, nested.begun_unheard
         steps.dropped = self.recent.dropped
         settings = MaintenanceSettings(
             self._worker,
@@ -213,8 +213,8 @@ class WorkerService:
     def _cast_later(self, delay_s: float, traversal_id: str, number: int) -> None:
         self._timers.after(delay_s, lambda: self._dispatcher.cast([(traversal_id, number)]))
 
-    def _take(self, checks: Sequence[Check], ahead: bool = False) -> bool:
-        taken = self._groups.submit_all([(check, partial(self._work, check)) for check in checks], ahead=ahead)
+    def _take(self, checks: Sequence[Check]) -> bool:
+        taken = self._groups.submit_all([(check, partial(self._work, check)) for check in checks])
         if not taken:
             self._refused.extend(checks)
             if self._leaving.is_set():

@@ -51,6 +51,7 @@ class Steps:
     :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
     :param pause: lets some seconds pass.
     :ivar results: what is known and not stored yet.
+    :ivar nests: whether the objects of a type are stacks.
     :ivar dropped: told the claim of a result that is refused, and whether the database is known to have lost it.
     """
 
@@ -60,6 +61,7 @@ class Steps:
         self._store = store
         self._worker = worker
         self._assess = assess
+        self.nests = worker.nests
         self.results = Results(pause)
         self.dropped: Callable[[Claim, bool], None] = lambda claim, is_certain: None
 

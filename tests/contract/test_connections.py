@@ -46,10 +46,11 @@ def test_a_connection_in_use_is_not_asked_whether_it_is_there_and_nothing_is_und
         write(database)
     assert sent == {'statements': 3, 'commits': 3}
     look(database)
-    assert sent == {'statements': 4, 'commits': 3, 'rollbacks': 1}, 'what was read in a transaction that is over'
+    begun = database.dialect.name != 'postgresql'  # there what only reads is in no transaction
+    assert sent == {'statements': 4, 'commits': 3, **({'rollbacks': 1} if begun else {})}
     with pytest.raises(RuntimeError):
         write(database, fails=True)
-    assert sent == {'statements': 5, 'commits': 3, 'rollbacks': 2}
+    assert sent == {'statements': 5, 'commits': 3, 'rollbacks': 1 + begun}
     database.dispose()
 
 

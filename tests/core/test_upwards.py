@@ -8,7 +8,7 @@ from convergence.core.claim import Claim, Step, Worker
 from convergence.core.complete import conclude
 from convergence.core.effects import DeleteResource, FinishNode, InsertEvents, TellParent, UpdateResource
 from convergence.core.finish import finish
-from convergence.core.model import Action, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.model import PERFORMED, Action, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.results import Succeeded
 from convergence.core.rows import Node, Retry
 from convergence.core.upwards import finish_around, progress_towards
@@ -46,7 +46,8 @@ def waiting(action):
 def around(action, **changes):
     """That row with what belongs to it."""
     node = CLEANUP if action in (Action.DELETE, Action.SUSPEND) else NODE
-    return replace(FinishView(NOW, waiting(action), node, TRAVERSAL, RUNNING), **changes)
+    traversal = replace(TRAVERSAL, action=action) if action in PERFORMED else TRAVERSAL
+    return replace(FinishView(NOW, waiting(action), node, traversal, RUNNING), **changes)
 
 
 def ended(view):
@@ -57,7 +58,7 @@ def ended(view):
 def test_it_is_what_a_worker_would_write_that_is_told_and_looks(action):
     view = around(action)
     row = view.resource
-    claim = Claim(Step.RESUME, action, row, view.node, RUNNING, TRAVERSAL, pending=row.pending, at=NOW)
+    claim = Claim(Step.RESUME, action, row, view.node, RUNNING, view.traversal, pending=row.pending, at=NOW)
     output = TOLD if action in (Action.CREATE, Action.UPDATE) else None
     looked = finish(view, claim, Succeeded(output, 'child', row.data), Worker('', ids()))
     assert ended(view) == looked
@@ -75,6 +76,8 @@ DOUBTS = {
     'it has waited long enough': lambda view: replace(view, resource=replace(view.resource, deadline=NOW)),
     'it gives way': lambda view: replace(view, resource=replace(view.resource, yielding=Yielding.DEPRIVED)),
     'a call is to be repeated': lambda view: replace(view, resource=replace(view.resource, retry=Retry(1, 'x'))),
+    'the row cannot be read': lambda view: replace(view, resource=replace(view.resource, damaged=('pending',))),
+    'the node cannot be read': lambda view: replace(view, node=replace(view.node, damaged=('definition',))),
     'it takes over objects': lambda view: replace(view, resource=replace(view.resource, data={'adopted': {}})),
     'it was begun for another operation': lambda view: replace(
         view, resource=replace(view.resource, traversal_id='V0', progress={**view.resource.progress, 'for': 'V0'})
@@ -107,6 +110,10 @@ def test_what_is_wanted_and_what_is_left_over_have_nodes_of_their_own(action):
     view = around(action)
     other = Phase.CLEANUP if view.node.phase is Phase.UPDATE else Phase.UPDATE
     assert ended(replace(view, node=replace(view.node, phase=other))) is None
+
+
+def test_what_is_resumed_for_an_update_is_not_up_to_date_by_that():
+    assert ended(around(Action.RESUME, traversal=TRAVERSAL)) is None
 
 
 @pytest.mark.parametrize('action', [Action.CHECK, Action.SNAPSHOT, Action.ADOPT])

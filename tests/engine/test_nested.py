@@ -153,6 +153,47 @@ def test_an_engine_whose_answer_is_lost_says_again_what_it_has_begun(harness):
     assert len(harness.reader.traversals(child_of(harness, stack_id).id)) == 1
 
 
+@pytest.mark.parametrize('count', [64, 65, 130])
+def test_whoever_has_lost_the_answer_tells_of_all_that_nobody_else_will_tell_of(harness, count):
+    """More than may be told of at once: those behind the window are told of by whoever takes the one before."""
+    act, asked = harness.nesting.act_on_nested_stack, []
+
+    def lose_the_first(*arguments: Any) -> Any:
+        asked.append(act(*arguments))
+        if len(asked) == 1:
+            raise errors.NoAnswer('no answer in time')
+        return asked[-1]
+
+    harness.nesting.act_on_nested_stack = lose_the_first
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested(count=count)})
+    harness.run()
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+    assert asked[0]['nodes'] == asked[1]['nodes']
+
+
+def test_workers_of_the_version_before_are_told_of_nodes_and_look_themselves(harness):
+    """They say nothing of what the end of the nested stack means, and do not know what the answer holds now."""
+    act = harness.nesting.act_on_nested_stack
+
+    def without_ends(context: Any, resource_id: str, fence: int, step: int, node: int | None, ends: Any) -> Any:
+        answer = act(context, resource_id, fence, step, node)
+        assert 'nodes' not in answer
+        return answer
+
+    harness.nesting.act_on_nested_stack = without_ends
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(2))
+    harness.run()
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+    harness.acted(lowest(harness, stack_id, 1).id, 'suspend')
+    update(harness, stack_id, {'below': {'type': 'level1.yaml', 'value': 'b'}}, tree(2))
+    harness.run()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert harness.reality.values() == {'thing0': 'b'}
+    harness.delete(stack_id)
+    harness.run()
+    assert harness.state(stack_id) == 'DELETE_COMPLETE'
+
+
 def test_an_update_goes_down_and_what_does_not_change_is_not_touched(harness):
     files = tree(3)
     stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}, 'beside': 'x'}, files)

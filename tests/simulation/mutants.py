@@ -195,7 +195,10 @@ MUTANTS = (
     ),
     Mutant(
         'a resource is done with whatever its stack has come to the end of',
-        (Edit('convergence.worker.nested:_is_plain', 'claim.completes_node and ', ''),),
+        (
+            Edit('convergence.worker.nested:_is_plain', 'claim.completes_node and ', ''),
+            Edit('convergence.core.upwards:_is_plain', 'is_same &= row.action is view.traversal.action', 'pass'),
+        ),
         ('tree_is_woken_and_changed',),
     ),
     Mutant(
@@ -713,7 +716,7 @@ MUTANTS = (
             ),
             Edit(
                 f'{TRAVERSALS}._start',
-                'self._announce(stack, planned, planned.lets_go_of(parent_resource_id))',
+                'self._announce(stack, planned, planned.lets_go_of(let_go_of))',
                 'pass',
             ),
         ),

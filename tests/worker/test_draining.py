@@ -299,8 +299,7 @@ class Turns:
     def submit(self, name: str, count: int = 1, project: str = '', *, ahead: bool = False) -> None:
         """So many checks of a traversal."""
         for number in range(count):
-            check = Check(name, number, project=project)
-            self.groups.submit_all([(check, lambda task: self._run(name))], ahead=ahead)
+            self.groups.submit(Check(name, number, project=project, ahead=ahead), lambda task: self._run(name))
 
     def _run(self, name: str) -> None:
         with self._changed:

@@ -17,8 +17,11 @@ class Now:
     def occupancy(self):
         return Occupancy(8, self.busy, self.waiting, 0)
 
-    def submit(self, checks, ahead):
-        self.taken.extend((check, ahead) for check in checks)
+    def waiting_ahead(self):
+        return sum(check.ahead for check in self.taken)
+
+    def submit(self, checks):
+        self.taken.extend(checks)
         return not self.stopping
 
     def gets_on(self, steps, each_s):
@@ -35,10 +38,20 @@ def test_it_keeps_what_its_threads_come_to_soon(each_s, kept):
     assert kept <= SOON_S / each_s
 
 
+def test_what_it_has_kept_already_is_part_of_what_its_threads_come_to():
+    now = Now()
+    now.gets_on(64, 0.005)
+    room = now.keeping.room_ahead()
+    now.keeping.take_ahead('V', range(room - 1))
+    assert room > 8 and now.keeping.room_ahead() == 1
+    now.keeping.take_ahead('W', range(1))
+    assert now.keeping.room_ahead() == 0
+
+
 def test_what_it_keeps_goes_ahead_of_what_waits():
     now = Now()
     now.keeping.take_ahead('V', (3, 4))
-    assert now.taken == [(Check('V', 3), True), (Check('V', 4), True)]
+    assert now.taken == [Check('V', 3, ahead=True), Check('V', 4, ahead=True)]
     assert Now(waiting=0).keeping.take('V', 5)
 
 

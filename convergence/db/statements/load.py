@@ -54,7 +54,7 @@ from convergence.db.scopes import (
 )
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among, each_of
-from convergence.db.statements.locked_reads import AWAITING, HELD, ROW_OF_NODE, LockedRead, reads_after_lock
+from convergence.db.statements.locked_reads import AWAITING, HELD, ROW_OF_NODE, LockedRead
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import (
     AT,
@@ -72,7 +72,7 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
-from convergence.db.statements.together import Rows, Writes, read_together
+from convergence.db.statements.together import Rows, Writes, answers_last_alone, read_together
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -404,7 +404,7 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        if not reads_after_lock(connection):
+        if not answers_last_alone(connection):
             locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
             return (resource_of(*locked[0]) if locked else None), _seen(read)
         locked, rows = NODE_AND_ROW.all(connection, key)
@@ -419,20 +419,17 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
 def look_at_free(writes: Writes, scope: OneNode) -> tuple[Rows, Rows]:
     """The row of a node, locked, and the node, as `view_of_free` takes them; nothing where somebody holds the row.
 
+    Where a server `answers_last_alone` the node may be seen as it was before the row was locked.
+
     :param writes: what is to be written before is sent with it.
     :raises Conflict: see `Writes.send`.
     """
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    if not looks_at_once(writes.connection):
+    if not answers_last_alone(writes.connection):
         locked, read = writes.read(LOCK_FREE_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
         return locked, read
     (rows,) = writes.read(LOOK_AT_FREE.call(key))
     return [row[:OF_RESOURCE] for row in rows], [row[OF_RESOURCE:] for row in rows]
-
-
-def looks_at_once(connection: Connection) -> bool:
-    """Whether `look_at_free` may see a node as it was before its row was locked."""
-    return connection.dialect.name == 'postgresql'
 
 
 def view_of_free(connection: Connection, scope: OneNode, looked: tuple[Rows, Rows]) -> NodeView:
@@ -475,7 +472,7 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    if reads_after_lock(connection):
+    if answers_last_alone(connection):
         held, rows = LAST_AND_STACK.all(connection, key)
     else:
         held, rows = read_together(connection, LOCK_STACK_OF_TRAVERSAL.call(key), READ_LAST.call(key))
@@ -497,7 +494,7 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
 
 def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
     """The row that waits for the end of what a nested stack does, locked; None where none does."""
-    if resource_id is not None and reads_after_lock(connection):
+    if resource_id is not None and answers_last_alone(connection):
         row, found = _row_and_rest(*AWAITING.all(connection, {'resource': resource_id}))
     else:
         row = _lock_parent(connection, resource_id)
@@ -526,7 +523,7 @@ def _lock_around(
     connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None
 ) -> tuple[Resource | None, FinishView | None]:
     """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any."""
-    if resource_id is None or held_for is None or not reads_after_lock(connection):
+    if resource_id is None or held_for is None or not answers_last_alone(connection):
         parent = _lock_parent(connection, resource_id)
         return parent, None if parent is None or held_for is None else _held_for(connection, parent, *held_for)
     traversal_id, number = held_for

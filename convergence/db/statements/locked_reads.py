@@ -21,17 +21,12 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
-from convergence.db.statements.together import Rows, Writes, refuses_by_failing
+from convergence.db.statements.together import Rows, Writes
 
 LOCKED = 'convergence.locked'
 """Setting of a transaction of PostgreSQL with the key of the row that was locked last; empty where there was none."""
 
 _WAS_LOCKED = func.current_setting(LOCKED)
-
-
-def reads_after_lock(connection: Connection) -> bool:
-    """Whether these statements are for the server."""
-    return refuses_by_failing(connection)
 
 
 @dataclass(frozen=True, slots=True)

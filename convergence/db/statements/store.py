@@ -26,9 +26,9 @@ from convergence.db.statements import failures
 from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.changing import BeginNode
 from convergence.db.statements.drivers import without_transactions
-from convergence.db.statements.load import load, look_at_free, looks_at_once, view_of_free
+from convergence.db.statements.load import load, look_at_free, view_of_free
 from convergence.db.statements.outbox import Audience, may_be_told, write_down
-from convergence.db.statements.together import Writes
+from convergence.db.statements.together import Writes, answers_last_alone
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 from convergence.values import replace
@@ -264,7 +264,7 @@ class _Follow(Sequel):
         decision = self._following.decide(view)
         if decision is None or may_be_told(decision.effects, self._audience):  # that is written down after all others
             return ()
-        if looks_at_once(writes.connection):
+        if answers_last_alone(writes.connection):
             decision = replace(decision, effects=tuple(_held_against(view, effect) for effect in decision.effects))
         self._begun = (number, decision)
         return decision.effects

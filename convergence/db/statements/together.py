@@ -242,6 +242,11 @@ def refuses_by_failing(connection: Connection) -> bool:
     return connection.dialect.name == 'postgresql'
 
 
+def answers_last_alone(connection: Connection) -> bool:
+    """Whether of several statements in one text only the last one is answered."""
+    return refuses_by_failing(connection)
+
+
 def _takes_several(connection: Connection) -> bool:
     return SEVERAL in connection.info
 

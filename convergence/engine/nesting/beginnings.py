@@ -10,7 +10,7 @@ from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.nesting import park
 from convergence.core.request import Planned, Request
 from convergence.core.rows import Stack
-from convergence.core.upwards import progress_towards
+from convergence.core.upwards import TELLS, progress_towards
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
 from convergence.engine.nesting.wants import NestingResource
@@ -43,9 +43,10 @@ class Beginnings:
             raise errors.NotSupported(f'{held.traversal.action} of stack {held.stack.name} is being cancelled')
         traversal_id = request.traversal_id or self._new_id()
         progress = progress_of(replace(held.begun, traversal_id=traversal_id), held.step)
-        if not held.begun.more:
-            told = held.told if held.begun.is_silent else None
-            progress |= progress_towards(held.traversal.id, held.row.action, told)
+        if held.ends is not None and not held.begun.more:
+            told = held.ends.get(TELLS) if held.begun.is_silent else None
+            output = told if isinstance(told, dict) else None
+            progress |= progress_towards(held.traversal.id, held.row.action, output)
         kind = self._types.get(held.row.type)
         assert isinstance(kind, NestedType)
 
@@ -82,11 +83,13 @@ class Beginnings:
 
     def start(self, stack: Stack, held: NestingResource, request: Request) -> NestedStep:
         """Have a request carried out."""
-        return _begun(held, self._traversals.start(stack, request, held.row.id, held.held_for()))
+        return _begun(
+            held, self._traversals.start(stack, request, held.row.id, held.held_for(), caller_tells=held.tells())
+        )
 
     def create(self, stack: Stack, held: NestingResource, request: Request) -> NestedStep:
         """Store a stack with a request."""
-        return _begun(held, self._traversals.create(stack, request, held.held_for()))
+        return _begun(held, self._traversals.create(stack, request, held.held_for(), caller_tells=held.tells()))
 
 
 def begun_before(held: NestingResource) -> NestedStep | None:
@@ -100,5 +103,5 @@ def begun_before(held: NestingResource) -> NestedStep | None:
 
 def _begun(held: NestingResource, planned: Planned) -> NestedStep:
     is_parked = planned.lets_go_of(held.row.id)
-    nodes = planned.checks if is_parked else ()
+    nodes = planned.checks if is_parked and held.tells() else ()
     return replace(held.begun, traversal_id=planned.traversal.id, is_parked=is_parked, nodes=nodes)

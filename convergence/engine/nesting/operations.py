@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from convergence import errors
-from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, DeletionPolicy, Goal, Status, TraversalStatus
+from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status, TraversalStatus
 from convergence.core.nesting import is_wanted, may_act
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
@@ -75,21 +75,25 @@ class Nesting:
         fence: int,
         step: int = 0,
         node: int | None = None,
-        told: Document | None = None,
+        ends: Document | None = None,
     ) -> Document:
         """Begin what the row of a resource says is under way. Once more, it changes nothing.
 
         :param fence: the one under which the caller holds the row.
         :param step: how many steps of the action have been taken before.
         :param node: number of the node that the row is held for, if it is let go of as soon as something has begun.
-        :param told: see `NestingResource`.
+        :param ends: see `NestingResource`; None from workers of a version that does not know of it, nor of what is to
+            be told in the answer.
         :returns: the fields of `NestedStep`.
         :raises Conflict: the caller does not hold the row any more.
         """
         for _ in range(ROUNDS):
-            held = replace(self._held(resource_id, fence), step=step, node=node, told=told)
+            held = replace(self._held(resource_id, fence), step=step, node=node, ends=ends)
             try:
-                return asdict(self._begun_before(held) or self._act(held, fence))
+                begun = asdict(self._begun_before(held) or self._act(held, fence))
+                if ends is None:
+                    del begun['nodes']
+                return begun
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 continue
         raise errors.Conflict(f'the nested stack {resource_id} keeps changing')
@@ -123,8 +127,10 @@ class Nesting:
         begun = begun_before(held)
         if begun is None:
             return None
-        ready = self._reader.frontier(begun.traversal_id, DISPATCH_WINDOW)
-        return replace(begun, nodes=tuple(sorted(node.number for node in ready if node.phase not in LAST)))
+        nodes = self._reader.nodes(begun.traversal_id)
+        behind = {node.next_in_backlog for node in nodes}  # of these, whoever takes the one before tells
+        ready = (node for node in nodes if node.status is NodeStatus.READY and node.phase not in LAST)
+        return replace(begun, nodes=tuple(node.number for node in ready if node.number not in behind))
 
     def _held(self, resource_id: str, fence: int) -> NestingResource:
         found = self._reader.nesting(resource_id)

@@ -42,8 +42,8 @@ class NestingResource:
     :param node: number of the node that the row is held for; None where the row is not to be let go of by this.
     :param begun: what is known of what is begun for the nested stack, before it is.
     :param has_snapshots: whether there are snapshots of the nested stack.
-    :param told: what the resource tells when the nested stack is as it is wanted, if that has no outputs; None: not
-        known.
+    :param ends: under `TELLS`, what the resource tells when the nested stack is as it is wanted and has no outputs, if
+        that is known. None: its end does not finish the resource, and whoever asks tells nobody of nodes.
     """
 
     row: Resource
@@ -54,11 +54,15 @@ class NestingResource:
     node: int | None = None
     begun: NestedStep = field(default_factory=NestedStep)
     has_snapshots: bool = True
-    told: Document | None = None
+    ends: Document | None = None
 
     def held_for(self) -> tuple[str, int] | None:
         """See `convergence.db.scopes.NewStack`."""
         return None if self.node is None else (self.traversal.id, self.node)
+
+    def tells(self) -> bool:
+        """Whether whoever asks tells workers of the nodes that are ready, where the row is let go of."""
+        return self.ends is not None
 
     def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
         """Refuses what comes late."""

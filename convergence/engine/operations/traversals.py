@@ -69,14 +69,16 @@ class Traversals:
 
     # --- starting ---------------------------------------------------------------------------------------------
 
-    def create(self, stack: Stack, request: Request, held_for: tuple[str, int] | None = None) -> Planned:
+    def create(
+        self, stack: Stack, request: Request, held_for: tuple[str, int] | None = None, *, caller_tells: bool = False
+    ) -> Planned:
         """Store a stack together with its first traversal.
 
-        :param held_for: see `start`.
+        :param held_for: see `start`, as is `caller_tells`.
         :raises StackExists: a living stack of the project has the name.
         """
         scope = NewStack(stack.project_id, stack.parent_resource_id, held_for)
-        return self._start(scope, stack, request, stack.parent_resource_id)
+        return self._start(scope, stack, request, stack.parent_resource_id if caller_tells else None)
 
     def start(
         self,
@@ -84,18 +86,21 @@ class Traversals:
         request: Request,
         parent_resource_id: str | None = None,
         held_for: tuple[str, int] | None = None,
+        *,
+        caller_tells: bool = False,
     ) -> Planned:
         """Give a stack a new traversal; it takes over from whatever runs.
 
         :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
         :param held_for: the node that this row is held for, where the request may let go of it.
+        :param caller_tells: whether the caller tells of the nodes that are ready when it was let go of.
         :raises EntityNotFound: the stack has gone.
         :raises ConvergenceError: whatever the request's guard raises.
         """
         scope = WholeStack(stack.id, parent_resource_id, held_for)
-        return self._start(scope, stack, request, parent_resource_id)
+        return self._start(scope, stack, request, parent_resource_id if caller_tells else None)
 
-    def _start(self, scope: Scope[PlanView], stack: Stack, request: Request, parent_resource_id: str | None) -> Planned:
+    def _start(self, scope: Scope[PlanView], stack: Stack, request: Request, let_go_of: str | None) -> Planned:
         request = replace(request, traversal_id=request.traversal_id or self._new_id())
         plans: list[Planned] = []
 
@@ -109,7 +114,7 @@ class Traversals:
             return decision
 
         planned = self._accept(scope, stack, decide, plans)
-        self._announce(stack, planned, planned.lets_go_of(parent_resource_id))
+        self._announce(stack, planned, planned.lets_go_of(let_go_of))
         return planned
 
     def _accept(
