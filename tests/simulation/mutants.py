@@ -306,7 +306,7 @@ MUTANTS = (
     Mutant(
         'a stack that is to go on is joined in what it does for an older traversal',
         (
-            Edit(f'{CHECK}:_update', 'if nests and resource.traversal_id != view.traversal.id:', 'if False:'),
+            Edit(f'{CHECK}:_update', '_repeats(view, resource) and (woken or not nests)', '_repeats(view, resource)'),
             Edit(
                 'convergence.engine.nesting.wants:NestingResource.is_served_by',
                 'return running.for_parent and running.deadline == self.deadline()',
@@ -1061,7 +1061,7 @@ MUTANTS = (
         (
             Edit(
                 f'{TRAVERSALS}._announce',
-                'if traversal.cancels:',
+                'if traversal.cancels and planned.is_busy:',
                 'if traversal.cancels and planned.superseded is not None:',
             ),
         ),
