@@ -1,8 +1,9 @@
 """What a nested stack and the resource whose object it is owe each other.
 
-The resource is parked while its stack is at work. The transaction that brings the stack to rest counts an event of the
-resource, and whoever has committed it casts the resource's node: nobody waits, and nobody asks again and again. Where
-the message is lost the sweeper finds the node, because there is an event that the row has not heard of.
+The resource is parked while its stack is at work. The transaction that brings the stack to rest finishes the resource
+(`convergence.core.upwards`), or it counts an event of it, and whoever has committed that casts the resource's node:
+nobody waits, and nobody asks again and again. Where the message is lost the sweeper finds the node, because there is an
+event that the row has not heard of.
 """
 
 from __future__ import annotations

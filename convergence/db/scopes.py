@@ -101,7 +101,10 @@ class OneReplacement(Scope[NodeView]):
 
 @dataclass(frozen=True, slots=True)
 class LastNode(Scope[NodeView]):
-    """A node of phase `IN_SERVICE` or `COMPLETE`: the stack row is locked."""
+    """A node of phase `IN_SERVICE` or `COMPLETE`: the stack row is locked.
+
+    Where a nested stack comes to its end by it, so is the row of the resource that waits for that.
+    """
 
     traversal_id: str
     number: int

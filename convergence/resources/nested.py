@@ -2,7 +2,7 @@
 
 Such a type says what stack it wants; everything else is the same for all of them. To act is to have an engine give the
 nested stack something to do: that takes a moment. Then the resource is parked. When the nested stack comes to rest its
-last transaction wakes the resource: until then nobody waits, and nobody asks.
+last transaction finishes the resource, or wakes it: until then nobody waits, and nobody asks.
 
 The token of the resource is the id of the stack. So it is known before there is anything, a repeated creation makes
 nothing new, and the engine refuses a call that comes late (see `convergence.core.nesting`).

@@ -76,8 +76,9 @@ class InARow:
     Other nodes that it makes ready are for other threads, of this worker or of others; see
     `convergence.worker.unannounced`.
 
-    The node of a nested stack is one of another traversal. When the last thing in the stack is done a thread comes free
-    here, and this worker takes the node itself.
+    What is ready in a nested stack that it has had begun its own threads come to next. When the last thing in the stack
+    is done a thread comes free here, and this worker takes a node of the stack around: that of the resource whose
+    object the stack is, or one that becomes ready because that is done as well.
 
     :param most: how many nodes a thread looks at one after the other. 1: others are told of every node.
     :param waiting: what waits for a thread.

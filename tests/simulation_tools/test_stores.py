@@ -8,18 +8,20 @@ import os
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, literal_column, select
 
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
 from convergence.db.statements import load
 from convergence.db.statements.hot import Hot
+from convergence.db.statements.locked_reads import LOCKED, LockedRead
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan
 from tests.simulation_tools.programs import REPLACE
 
 LOCKS = {
-    'a claim': (load, 'LOCK_RESOURCE_OF_NODE'),
+    'a claim': (load, 'NODE_AND_ROW'),
     'a plan': (load, 'LOCK_SOME'),
     'a result': (load, 'LOCK_RESOURCE'),
 }
@@ -51,6 +53,10 @@ def kind(url: str) -> str:
 
 def unlocked(statement):
     """The same statement without its lock."""
+    if isinstance(statement, LockedRead):
+        locking = unlocked(statement.lock.statement)
+        noted = func.set_config(LOCKED, func.coalesce(locking.scalar_subquery(), ''), literal_column('true'))
+        return LockedRead(Hot(locking), statement.read, (Hot(select(noted)), statement.noting[1]))
     if isinstance(statement, Hot):
         return Hot(unlocked(statement.statement))
     assert statement._for_update_arg is not None

@@ -72,7 +72,7 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
-from convergence.db.statements.together import Rows, Writes, answers_last_alone, read_together
+from convergence.db.statements.together import Rows, Writes, answers_last_alone
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -101,7 +101,6 @@ LOCK_STACK = Hot(
 _STACK_OF_TRAVERSAL = by_key(select(STACK.c.id), STACK).where(
     STACK.c.id == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery()
 )
-LOCK_STACK_OF_TRAVERSAL = Hot(_STACK_OF_TRAVERSAL.with_for_update())
 READ_RESOURCE_IDS = Hot(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id))
 LOCK_RESOURCE = Hot(
     by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
@@ -119,7 +118,6 @@ WRITE_RESOURCES = (
 _RESOURCE_OF_NODE = by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(
     RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery()
 )
-LOCK_RESOURCE_OF_NODE = Hot(_RESOURCE_OF_NODE.with_for_update())
 LOCK_FREE_RESOURCE_OF_NODE = Hot(_RESOURCE_OF_NODE.with_for_update(skip_locked=True))
 READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 _OTHER = SYNC_POINT.alias()
@@ -177,7 +175,6 @@ _READ_LAST = (
     )
     .where(_THIS_NODE)
 )
-READ_LAST = Hot(_READ_LAST)
 NODE_AND_ROW = LockedRead.of(
     ROW_OF_NODE,
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
@@ -198,26 +195,6 @@ READ_HELD = Hot(
         isouter=True,
     )
     .where(STACK.c.id == bindparam('stack'))
-)
-
-
-# A row, and the node that is ready and works on it, if any, in the current traversal of its stack.
-READ_AROUND = Hot(
-    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
-    .select_from(STACK)
-    .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id, isouter=True)
-    .join(
-        SYNC_POINT,
-        and_(
-            SYNC_POINT.c.traversal_id == TRAVERSAL.c.id,
-            SYNC_POINT.c.resource_id == bindparam('resource'),
-            SYNC_POINT.c.status == NodeStatus.READY,
-        ),
-        isouter=True,
-    )
-    .where(STACK.c.id == bindparam('stack'))
-    .order_by(SYNC_POINT.c.number)
-    .limit(1)
 )
 
 
@@ -404,9 +381,6 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        if not answers_last_alone(connection):
-            locked, read = read_together(connection, LOCK_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
-            return (resource_of(*locked[0]) if locked else None), _seen(read)
         locked, rows = NODE_AND_ROW.all(connection, key)
         seen = _seen([row[OF_RESOURCE:] for row in rows])
         if locked and rows[0][0] != locked[0][0]:
@@ -472,10 +446,7 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    if answers_last_alone(connection):
-        held, rows = LAST_AND_STACK.all(connection, key)
-    else:
-        held, rows = read_together(connection, LOCK_STACK_OF_TRAVERSAL.call(key), READ_LAST.call(key))
+    held, rows = LAST_AND_STACK.all(connection, key)
     seen = _seen(rows)
     (row,) = rows
     node, traversal, stack = seen.node, seen.traversal, seen.stack
@@ -494,13 +465,9 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
 
 def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
     """The row that waits for the end of what a nested stack does, locked; None where none does."""
-    if resource_id is not None and answers_last_alone(connection):
-        row, found = _row_and_rest(*AWAITING.all(connection, {'resource': resource_id}))
-    else:
-        row = _lock_parent(connection, resource_id)
-        found = None
-        if row is not None and is_awaited(row, stack_id, traversal_id):
-            found = READ_AROUND.first(connection, {'resource': row.id, 'stack': row.stack_id})
+    if resource_id is None:
+        return None
+    row, found = _row_and_rest(*AWAITING.all(connection, {'resource': resource_id}))
     if row is None or found is None or found[AT] is None or not is_awaited(row, stack_id, traversal_id):
         return None
     node = node_of(*found[:AT]) if found[0] is not None else None
@@ -523,14 +490,15 @@ def _lock_around(
     connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None
 ) -> tuple[Resource | None, FinishView | None]:
     """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any."""
-    if resource_id is None or held_for is None or not answers_last_alone(connection):
-        parent = _lock_parent(connection, resource_id)
-        return parent, None if parent is None or held_for is None else _held_for(connection, parent, *held_for)
+    if resource_id is None or held_for is None:
+        return _lock_parent(connection, resource_id), None
     traversal_id, number = held_for
     key = {'resource': resource_id, 'traversal': traversal_id, 'node': number}
     parent, rest = _row_and_rest(*HELD.all(connection, key))
     if parent is None or rest is None:
         return None, None
+    if connection.info.get(GALERA):
+        connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
     return parent, _held_view(connection, parent, traversal_id, rest)
 
 

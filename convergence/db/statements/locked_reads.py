@@ -1,10 +1,10 @@
-"""Lock a row of PostgreSQL, and read what depends on the lock, on one way to the server and back.
+"""Lock a row, and read what depends on the lock, on one way to the server and back.
 
-Of several statements in one text the last one is answered. So the first locks, and notes in a setting of the
-transaction what it has locked; the second reads all, with that note. It is a statement of its own, and sees what was
-committed before the lock was had: a join with the locking one would answer with an older state.
+The second statement is one of its own, and sees what was committed before the lock was had: a join with the locking one
+would answer with an older state.
 
-MariaDB answers both, see `convergence.db.statements.load`.
+MariaDB answers both. PostgreSQL answers the last one of several statements in one text: so there the first notes in a
+setting of the transaction what it has locked, and the second reads that note as well.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from convergence.core.model import NodeStatus
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.hot import Hot
+from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
-from convergence.db.statements.together import Rows, Writes
+from convergence.db.statements.together import Rows, Writes, answers_last_alone
 
 LOCKED = 'convergence.locked'
 """Setting of a transaction of PostgreSQL with the key of the row that was locked last; empty where there was none."""
@@ -33,12 +34,14 @@ _WAS_LOCKED = func.current_setting(LOCKED)
 class LockedRead:
     """Two statements.
 
-    :param lock: locks and notes.
-    :param read: reads, with the note before all else.
+    :param lock: answers the key of the row that it locks.
+    :param read: reads.
+    :param noting: the same for PostgreSQL: notes the key, and reads it before all else.
     """
 
     lock: Hot
     read: Hot
+    noting: tuple[Hot, Hot]
 
     @classmethod
     def of(cls, locking: Select[Any], reading: Select[Any]) -> LockedRead:
@@ -46,24 +49,29 @@ class LockedRead:
 
         :param locking: without the lock.
         """
-        found = locking.with_for_update().scalar_subquery()
-        noted = select(func.set_config(LOCKED, func.coalesce(found, ''), literal_column('true')))
-        return cls(Hot(noted), Hot(reading.with_only_columns(_WAS_LOCKED, *reading.selected_columns)))
+        locked = locking.with_for_update()
+        noted = func.set_config(LOCKED, func.coalesce(locked.scalar_subquery(), ''), literal_column('true'))
+        noting = (Hot(select(noted)), Hot(reading.with_only_columns(_WAS_LOCKED, *reading.selected_columns)))
+        return cls(Hot(locked), Hot(reading), noting)
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Rows, Rows]:
         """What the two answer: the key of the row that is locked, if one is; and the rows that are read."""
         writes = Writes(connection)
-        writes.add(self.lock.call(values))
-        (rows,) = writes.read(self.read.call(values))
+        if not answers_last_alone(connection):
+            locked, rows = writes.read(self.lock.call(values), self.read.call(values))
+            return locked, rows
+        lock, read = self.noting
+        writes.add(lock.call(values))
+        (rows,) = writes.read(read.call(values))
         return [[key] for key, *_ in rows[:1] if key], [row[1:] for row in rows]
 
 
-_ONE = select(RESOURCE.c.id).where(RESOURCE.c.id == bindparam('resource'))
+_ONE = by_key(select(RESOURCE.c.id), RESOURCE).where(RESOURCE.c.id == bindparam('resource'))
 _OF_NODE = (SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 _ALL = (*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
 _ROW_AND_STACK = select(*_ALL).select_from(RESOURCE).join(STACK, STACK.c.id == RESOURCE.c.stack_id)
 
-ROW_OF_NODE = select(RESOURCE.c.id).where(
+ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
     RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(*_OF_NODE).scalar_subquery()
 )
 """The key of the row that a node works on."""

@@ -1,6 +1,7 @@
 """What workers ask engines about nested stacks. A request names a row and its fence: the engine reads the rest.
 
-So a request is small, whatever the stack is, and it cannot be late: what begins is planned in a transaction that has
+It says besides what the end of the stack means for the row, as far as that is known before and nobody's secret. So a
+request is small, whatever the stack is, and it cannot be late: what begins is planned in a transaction that has
 locked the row and seen that it is still held under that fence (`convergence.core.nesting`).
 """
 
