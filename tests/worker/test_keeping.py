@@ -30,7 +30,7 @@ class Now:
             self.keeping.note_step()
 
 
-@pytest.mark.parametrize(('each_s', 'kept'), [(0.01, 23), (0.0625, 4), (0.5, 0), (10.0, 0)])
+@pytest.mark.parametrize(('each_s', 'kept'), [(0.01, 49), (0.0625, 8), (2.0, 0), (10.0, 0)])
 def test_it_keeps_what_its_threads_come_to_soon(each_s, kept):
     now = Now()
     now.gets_on(20, each_s)

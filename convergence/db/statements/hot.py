@@ -184,7 +184,9 @@ class Hot:
         return HotCall(self, values)
 
     def refusing(self, wanted: int = 1) -> Hot:
-        """The same for PostgreSQL, of an UPDATE or DELETE; it fails where it does not find so many rows."""
+        """The same for PostgreSQL, of an UPDATE or DELETE: it fails where it finds none, or other than so many, if more
+        than one is wanted. Where one is, it names its row by the key.
+        """
         if wanted not in self._refusing:
             changing: Any = self.statement
             found = changing.returning(literal(1).label('found')).cte('found')

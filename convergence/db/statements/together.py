@@ -83,7 +83,7 @@ class Writes:
             call.hot.write(self.connection, call.values)
 
     def add_one(self, call: HotCall, what: str, wanted: int = 1) -> None:
-        """One that has to find one row, see `expect_one`, or so many. Nothing is committed where it does not."""
+        """One that has to find so many rows, see `expect_one`. Nothing is committed where it does not."""
         if self._refuses:
             self._leave(call.refusing(wanted), None)
         elif self._takes_several:
