@@ -290,7 +290,8 @@ class HotRows:
         if len(rows) > FEW:
             connection.execute(insert(self.table), rows)
         elif rows:
-            self.call(rows).hot.write(connection, self.call(rows).values)
+            call = self.call(rows)
+            call.hot.write(connection, call.values)
 
     def call(self, rows: Sequence[Mapping[str, Any]]) -> HotCall:
         """It, with its values, for those who send it later: from one to `FEW` rows."""
