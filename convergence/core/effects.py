@@ -53,17 +53,17 @@ class UpdateStack:
 class RequireRoom:
     """The goal of a stack, written before, has more resources than its last one: there must be room in its tree.
 
-    Where there is not, everything is undone (`RequestLimitExceeded`). Of plans that are stored at the same moment each
-    counts those that are stored before it.
+    Else everything is undone (`RequestLimitExceeded`). Of several at the same moment each counts those before it.
 
-    :param root_id: the stack at the top of the tree.
-    :param more: by how many there are more.
+    :param root_id: the stack at the top of the tree, and `more` by how many there are more.
     :param most: how many all goals of the tree may have together; None: they are only counted.
+    :param counted: how many it was known to have, see `convergence.core.views.PlanView`.
     """
 
     root_id: str
     more: int
     most: int | None = None
+    counted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _room(view: PlanView, stack: Stack, request: Request, planner: Planner) -> l
     if request.performs or more <= 0 or (view.stack is None and stack.parent_id is None):
         return []
     takes_back = request.takes_back or request.action is Action.ROLLBACK
-    return [RequireRoom(stack.tree_id, more, None if takes_back else planner.max_resources)]
+    return [RequireRoom(stack.tree_id, more, None if takes_back else planner.max_resources, view.tree_count)]
 
 
 # --- rows -----------------------------------------------------------------------------------------------------

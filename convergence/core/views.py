@@ -23,6 +23,9 @@ class PlanView:
     :param stack_count: live stacks of the project that are in no other; only counted for a new one that is in none.
     :param parent: for a nested stack, where the scope names it: the row whose object the stack is, locked.
     :param around: where the scope names the node that the row is held for: that, and what belongs to it.
+    :param tree_count: with that, how many resources the tree is known to have; None where nobody has counted them yet,
+        or has looked.
+    :param has_webhook: whether anybody is told of the stack by a webhook; true also where nobody has looked.
     """
 
     now: float
@@ -32,6 +35,8 @@ class PlanView:
     stack_count: int = 0
     parent: Resource | None = None
     around: FinishView | None = None
+    tree_count: int | None = None
+    has_webhook: bool = True
 
 
 @quickly_made
@@ -52,6 +57,7 @@ class NodeView:
     :param last: for the node `IN_SERVICE`, the node `COMPLETE` where it waits for nothing else.
     :param around: for the last node of a nested stack, the resource that waits for its end, locked, and what belongs to
         it; None where nobody does.
+    :param has_webhook: see `PlanView`.
     """
 
     now: float
@@ -69,6 +75,7 @@ class NodeView:
     late: tuple[int, ...] = ()
     rivals: tuple[Resource, ...] = ()
     around: FinishView | None = None
+    has_webhook: bool = True
 
     @property
     def is_current(self) -> bool:

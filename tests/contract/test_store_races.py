@@ -58,24 +58,28 @@ def test_of_creates_at_the_same_moment_no_more_are_let_through_than_a_project_ma
 NESTED = replace(STACK, parent_id='S', root_id='S', nested_depth=1, resource_count=3)
 
 
-def planned(backend, number, most, *, together=None):
+def planned(backend, number, most, *, together=None, counted=None):
     """Stores a nested stack with three resources, in a tree that has at most so many.
 
     :param together: waits for the others when everything is locked and read, and nothing written.
+    :param counted: how many the tree was known to have when it was looked at for the first time.
     """
-    effects = (InsertStack(replace(NESTED, id=f'N{number}', name=f'n{number}')), RequireRoom('S', 3, most))
+    seen = [counted]
 
     def decide(view):
         if together is not None and number not in together.come:
             together.come.add(number)
             together.wait(60)
-        return Decision('planned', effects)
+        room = RequireRoom('S', 3, most, seen.pop() if seen else None)
+        return Decision('planned', (InsertStack(replace(NESTED, id=f'N{number}', name=f'n{number}')), room))
 
     return lambda: backend.store.transact(NewStack('p', f'R{number}'), decide).verdict
 
 
-@pytest.mark.parametrize('kept', [0, 2])
-def test_of_stacks_that_are_planned_at_the_same_moment_no_more_are_let_through_than_a_tree_may_have(backend, kept):
+@pytest.mark.parametrize(('kept', 'counted'), [(0, None), (2, None), (2, 8)])
+def test_of_stacks_that_are_planned_at_the_same_moment_no_more_are_let_through_than_a_tree_may_have(
+    backend, kept, counted
+):
     """Each counted those that were stored before it, and none of those that were about to be."""
     backend.write(InsertStack(replace(STACK, resource_count=2)))
     for number in range(100, 100 + kept):
@@ -84,7 +88,7 @@ def test_of_stacks_that_are_planned_at_the_same_moment_no_more_are_let_through_t
     if backend.kind in ('postgresql', 'mariadb'):
         together = threading.Barrier(8)
         together.come = set()
-    results = at_once(*(planned(backend, number, 14, together=together) for number in range(8)))
+    results = at_once(*(planned(backend, number, 14, together=together, counted=counted) for number in range(8)))
     refused = [each for each in results if isinstance(each, RequestLimitExceeded)]
     told = 'the tree of stacks would have 17, and the limit is 14 ([limits] max_resources_per_stack).'
     assert [str(each) for each in refused] == [f'Maximum resources per stack exceeded: {told}'] * (4 + kept)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.effects import InsertStack, InsertTemplate, PointNode, UpdateStack
+from convergence.core.effects import InsertStack, InsertTemplate, PointNode, RequireRoom, UpdateStack
 from convergence.core.model import NodeStatus, Phase, Yielding
 from convergence.db.scopes import (
     HeldResource,
@@ -27,6 +27,17 @@ def test_a_new_stack_sees_how_many_its_project_has(backend):
     view = backend.look(NewStack('p'))
     assert (view.stack, view.stack_count) == (None, 1)
     assert view.now > 1e9
+
+
+def test_a_nested_stack_sees_for_which_row_it_is_and_what_is_known_of_its_tree(backend):
+    """The memory store looks for neither: then it is as if somebody had a webhook, and nobody had counted."""
+    backend.fill(resources=(RESOURCE,))
+    scope = NewStack('p', 'R', ('V', 0))
+    view = backend.look(scope)
+    assert (view.parent, view.around.node, view.around.stack) == (RESOURCE, NODES[0], STACK)
+    assert (view.tree_count, view.has_webhook) == (None, backend.kind == 'memory')
+    backend.write(UpdateStack('S', 'V', {'resource_count': 4}), RequireRoom('S', 3))
+    assert backend.look(scope).tree_count == (None if backend.kind == 'memory' else 4)
 
 
 def test_a_whole_stack_is_all_of_its_rows_and_nothing_of_others(backend):

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from sqlalchemy import Delete, Double, and_, bindparam, case, delete, exc, func, insert, not_, or_, select, update
+from sqlalchemy import Delete, Double, and_, bindparam, case, delete, func, insert, not_, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core import effects
@@ -196,11 +196,9 @@ REFER_TO_CREDENTIALS = (
 
 def _insert_stack(writes: Writes, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
     stack = effect.stack
-    writes.send()
-    try:
-        INSERT_STACK.write(writes.connection, {**_values(stack), 'live_name': stack.name})
-    except exc.IntegrityError:  # the name, or the id of a nested stack, which is known before it
-        raise StackExists(f'The Stack ({stack.name}) already exists.') from None
+    # What is there may be the name, or the id of a nested stack, which is known before it.
+    refusal = StackExists(f'The Stack ({stack.name}) already exists.')
+    writes.add_first(INSERT_STACK.call({**_values(stack), 'live_name': stack.name}), refusal)
     _refer_to_credentials(writes, stack.credentials_id, stack.id)
 
 

@@ -86,6 +86,14 @@ def is_locked(error: BaseException | None) -> bool:
     return isinstance(error, db_exception.DBDeadlock) or _code(error) in LOCKED
 
 
+def is_duplicate(error: BaseException | None) -> bool:
+    """Whether there is a row with such a key already."""
+    inner = getattr(error, 'inner_exception', None)
+    return isinstance(error, exc.IntegrityError | db_exception.DBDuplicateEntry) or (
+        isinstance(inner, BaseException) and is_duplicate(inner)
+    )
+
+
 def _is_full(error: Exception) -> bool:
     """Whether the database is there and takes nothing: the disk is full, or it may only be read at the moment."""
     return _code(error) in FULL or any(text in str(_cause(error)) for text in FULL_TEXTS)

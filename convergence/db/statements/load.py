@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from sqlalchemy import (
     ColumnElement,
@@ -56,6 +56,7 @@ from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among, each_of
 from convergence.db.statements.locked_reads import AWAITING, HELD, ROW_OF_NODE, LockedRead
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.outbox import HAS_WEBHOOK
 from convergence.db.statements.row_columns import (
     AT,
     AT_FOLLOWER,
@@ -164,6 +165,7 @@ _READ_LAST = (
         database_now(),
         literal(False),
         *(_FOLLOWER.c[each.name] for each in NODE_COLUMNS),
+        HAS_WEBHOOK,
     )
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
@@ -448,7 +450,7 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
     held, rows = LAST_AND_STACK.all(connection, key)
     seen = _seen(rows)
-    (row,) = rows
+    ((*row, has_webhook),) = rows
     node, traversal, stack = seen.node, seen.traversal, seen.stack
     require_lock(held[0] if held else None, stack)
     last = only_follower(node, traversal, node_of(*row[AT_FOLLOWER:]) if row[AT_FOLLOWER] is not None else None)
@@ -460,7 +462,17 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
         found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
         leftovers = tuple(found.scalars())
     around = _awaiting(connection, awaits_end(node, last, traversal, stack), stack.id, traversal.id)
-    return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late, around=around)
+    return NodeView(
+        seen.now,
+        node,
+        traversal,
+        stack,
+        leftovers=leftovers,
+        last=last,
+        late=late,
+        around=around,
+        has_webhook=bool(has_webhook),
+    )
 
 
 def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
@@ -486,20 +498,29 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
     return _held_for(connection, resource, scope.traversal_id, scope.number)
 
 
-def _lock_around(
-    connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None
-) -> tuple[Resource | None, FinishView | None]:
+class _Around(TypedDict, total=False):
+    """What of a `PlanView` is about the stack around."""
+
+    parent: Resource | None
+    around: FinishView | None
+    tree_count: int | None
+    has_webhook: bool
+
+
+def _lock_around(connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None) -> _Around:
     """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any."""
     if resource_id is None or held_for is None:
-        return _lock_parent(connection, resource_id), None
+        return {'parent': _lock_parent(connection, resource_id)}
     traversal_id, number = held_for
     key = {'resource': resource_id, 'traversal': traversal_id, 'node': number}
     parent, rest = _row_and_rest(*HELD.all(connection, key))
     if parent is None or rest is None:
-        return None, None
+        return {}
     if connection.info.get(GALERA):
         connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
-    return parent, _held_view(connection, parent, traversal_id, rest)
+    *held, tree_count, has_webhook = rest
+    around = _held_view(connection, parent, traversal_id, held)
+    return {'parent': parent, 'around': around, 'tree_count': tree_count, 'has_webhook': bool(has_webhook)}
 
 
 def _held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
@@ -617,8 +638,8 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
             connection.execute(WRITE_RESOURCES, {'resources': list(some)})
     # Not before: a worker may have failed the traversal while we waited for its rows.
     traversal = _traversal_of(connection, stack)
-    parent, around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
-    return PlanView(now, stack, traversal, resources, parent=parent, around=around)
+    around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
+    return PlanView(now, stack, traversal, resources, **around)
 
 
 def lock_project(connection: Connection, project_id: str) -> None:
@@ -633,9 +654,10 @@ def lock_project(connection: Connection, project_id: str) -> None:
 
 def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
-        parent, around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
-        now = connection.execute(READ_NOW).scalar_one() if around is None else around.now
-        return PlanView(now, None, parent=parent, around=around)
+        around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
+        held = around.get('around')
+        now = connection.execute(READ_NOW).scalar_one() if held is None else held.now
+        return PlanView(now, None, **around)
     lock_project(connection, scope.project_id)
     now = connection.execute(READ_NOW).scalar_one()
     count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()

@@ -18,9 +18,10 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL, TREE
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.locking import by_key
+from convergence.db.statements.outbox import HAS_WEBHOOK, ROOT_ID
 from convergence.db.statements.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
 from convergence.db.statements.together import Rows, Writes, answers_last_alone
 
@@ -78,11 +79,14 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 
 HELD = LockedRead.of(
     _ONE,
-    _ROW_AND_STACK.join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
+    _ROW_AND_STACK.add_columns(TREE.c.resource_count, HAS_WEBHOOK)
+    .join(TREE, TREE.c.id == ROOT_ID, isouter=True)
+    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
     .join(SYNC_POINT, and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, _OF_NODE[1]), isouter=True)
     .where(RESOURCE.c.id == bindparam('resource')),
 )
-"""A row, and the node that it is held for, with its traversal and the stack of the row."""
+"""A row, and the node that it is held for, with its traversal and the stack of the row. And of the tree of that, how
+many resources it is known to have, and whether it has a webhook."""
 
 AWAITING = LockedRead.of(
     _ONE,

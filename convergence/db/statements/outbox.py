@@ -31,7 +31,8 @@ class Audience(StrEnum):
     """Who may want to be told of stacks, as the installation is configured.
 
     * NOBODY: nobody can; nothing is asked or written.
-    * WEBHOOKS: whoever has a webhook. Each transaction that stores an event of a stack asks whether there is one.
+    * WEBHOOKS: whoever has a webhook. Each transaction that stores an event of a stack asks whether there is one,
+      unless it has seen with what it has read that there is none.
     * EVERYBODY: notifications go to a message bus, whatever webhooks there are.
     """
 
@@ -65,19 +66,28 @@ _STACK: Select[Any] = (
     )
     .where(STACK.c.id == bindparam('stack'))
 )
-_HAS_WEBHOOK = (
+HAS_WEBHOOK = (
     select(WEBHOOK.c.id)
     .where(WEBHOOK.c.project_id == STACK.c.project_id, or_(WEBHOOK.c.stack_id.is_(None), WEBHOOK.c.stack_id == ROOT_ID))
     .exists()
 )
+"""Whether anybody has a webhook for a stack. It is the same for all stacks of a tree."""
 _MEMBERS = select(func.count()).where(
     RESOURCE.c.stack_id == bindparam('stack'),
     RESOURCE.c.status == Status.COMPLETE,
     RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
     RESOURCE.c.replaced_by.is_(None),
 )
-_WANTED = {Audience.EVERYBODY: Hot(_STACK), Audience.WEBHOOKS: Hot(_STACK.where(_HAS_WEBHOOK))}
+_WANTED = {Audience.EVERYBODY: Hot(_STACK), Audience.WEBHOOKS: Hot(_STACK.where(HAS_WEBHOOK))}
 _COLUMNS = tuple(_STACK.selected_columns.keys())
+
+
+def hearing(audience: Audience, *, has_webhook: bool) -> Audience:
+    """Who may want to be told of the stacks of a tree.
+
+    :param has_webhook: whether anybody has a webhook for them, or whether that is not known.
+    """
+    return Audience.NOBODY if audience is Audience.WEBHOOKS and not has_webhook else audience
 
 
 def may_be_told(decided: Sequence[Effect], audience: Audience) -> bool:

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, UpdateResource
-from convergence.core.views import NodeView
+from convergence.core.views import NodeView, PlanView
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import Scope
 from convergence.db.statements import failures
@@ -27,7 +27,7 @@ from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.changing import BeginNode
 from convergence.db.statements.drivers import without_transactions
 from convergence.db.statements.load import load, look_at_free, view_of_free
-from convergence.db.statements.outbox import Audience, may_be_told, write_down
+from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
 from convergence.db.statements.together import Writes, answers_last_alone
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
@@ -150,7 +150,8 @@ class Store:
     ) -> Committed[V]:
         follow = _Follow(following, self._audience) if following is not None else None
         with self.writing() as connection:
-            decision = decide(load(connection, scope) if assumed is None else assumed)
+            view = load(connection, scope) if assumed is None else assumed
+            decision = decide(view)
             if assumed is not None:
                 require_checked(decision)
             if not decision.effects:
@@ -158,31 +159,25 @@ class Store:
                 return Committed.of(decision, ())
             if follow is not None:
                 follow.after = decision.effects
-            ready = self.carry_out(connection, decision.effects, follow, is_all=True)
-            self.commit(connection, decide, decision.verdict)
+            writes = Writes(connection)
+            ready = _carried_out(writes, decision.effects, self._audience_of(view), follow or NO_SEQUEL)
+            writes.send_with_commit()
+            with writes.refused():
+                self.commit(connection, decide, decision.verdict)
         committed = Committed.of(decision, ready)
         return committed if follow is None else follow.on(committed)
 
-    def carry_out(
-        self, connection: Connection, effects: Sequence[Effect], follow: _Follow | None = None, *, is_all: bool = False
-    ) -> Ready:
+    def _audience_of(self, view: object) -> Audience:
+        return hearing(self._audience, has_webhook=not isinstance(view, PlanView | NodeView) or view.has_webhook)
+
+    def carry_out(self, connection: Connection, effects: Sequence[Effect]) -> Ready:
         """Make effects true inside the caller's transaction, and write down what is to be told of them outside.
 
-        :param follow: decides about the node that follows.
-        :param is_all: the commit comes next.
         :returns: see `convergence.db.statements.apply.apply`.
         """
         writes = Writes(connection)
-        # Others wait for the rows that are arrived at: what is to be told is found out before.
-        first, last = _arriving_last(effects) if may_be_told(effects, self._audience) else ((), effects)
-        ready: Ready = []
-        apply(writes, first, ready)
-        write_down(writes, effects, self._audience)
-        apply(writes, last, ready, follow or NO_SEQUEL)
-        if is_all:
-            writes.send_with_commit()
-        else:
-            writes.end()
+        ready = _carried_out(writes, effects, self._audience, NO_SEQUEL)
+        writes.end()
         return ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
@@ -217,6 +212,16 @@ class Store:
             without_transactions(connection),
         ):
             yield connection
+
+
+def _carried_out(writes: Writes, effects: Sequence[Effect], audience: Audience, sequel: Sequel) -> Ready:
+    # Others wait for the rows that are arrived at: what is to be told is found out before.
+    first, last = _arriving_last(effects) if may_be_told(effects, audience) else ((), effects)
+    ready: Ready = []
+    apply(writes, first, ready)
+    write_down(writes, effects, audience)
+    apply(writes, last, ready, sequel)
+    return ready
 
 
 def _arriving_last(effects: Sequence[Effect]) -> tuple[Sequence[Effect], Sequence[Effect]]:

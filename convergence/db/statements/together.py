@@ -11,7 +11,8 @@ it has come to is left in a setting of the session, which is read behind the com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -20,6 +21,7 @@ from typing import Any, TypeAlias
 from sqlalchemy.engine import Connection
 
 from convergence.db.statements.drivers import COMMIT, SEVERAL
+from convergence.db.statements.failures import is_duplicate
 from convergence.db.statements.hot import HotCall, as_raised, executed
 from convergence.errors import Conflict
 
@@ -67,6 +69,7 @@ class Writes:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._refusal: Exception | None = None
         self._left = _Message(connection)
         self._in_the_end: list[tuple[HotCall, Callable[[Rows], object]]] = []
         self._takes_several = _takes_several(connection)
@@ -81,6 +84,29 @@ class Writes:
             self._leave(call, then)
         else:
             call.hot.write(self.connection, call.values)
+
+    def add_first(self, call: HotCall, refusal: Exception) -> None:
+        """An INSERT of something that is new, if nothing else is: what comes with it belongs to it.
+
+        :param refusal: raised where there is one with such a key.
+        """
+        self.send()
+        self._refusal = refusal
+        with self.refused():
+            self.add(call)
+
+    @contextmanager
+    def refused(self) -> Iterator[None]:
+        """Around what carries out what was added, and around a commit that takes it along.
+
+        :raises Exception: the refusal of what was added first.
+        """
+        try:
+            yield
+        except Exception as error:
+            if self._refusal is None or not is_duplicate(error):
+                raise
+            raise self._refusal from None
 
     def add_one(self, call: HotCall, what: str, wanted: int = 1) -> None:
         """One that has to find so many rows, see `expect_one`. Nothing is committed where it does not."""
@@ -129,7 +155,8 @@ class Writes:
         :raises Conflict: something is not as it was when the decision was made.
         """
         left, self._left = self._left, _Message(self.connection)
-        left.send()
+        with self.refused():
+            left.send()
 
     def read(self, *calls: HotCall) -> list[Rows]:
         """Carry out what was added, and read; each sees what was committed before its turn.
@@ -165,7 +192,8 @@ class Writes:
         first, last = self._left.parts()
         last.behind = behind
         self._left = _Message(self.connection)
-        first.send()
+        with self.refused():
+            first.send()
         if last.calls:
             if not self.connection.in_transaction():
                 self.connection.begin()  # where nothing was begun nothing is committed
