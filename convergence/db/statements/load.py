@@ -54,14 +54,14 @@ from convergence.db.scopes import (
 )
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among, each_of
-from convergence.db.statements.locked_reads import AWAITING, HELD, ROW_OF_NODE, LockedRead
+from convergence.db.statements.locked_reads import HELD, LAST, ROW_OF_NODE, LockedRead
 from convergence.db.statements.locking import by_key
-from convergence.db.statements.outbox import HAS_WEBHOOK
 from convergence.db.statements.row_columns import (
     AT,
     AT_FOLLOWER,
     AT_NOW,
     AT_STACK,
+    AT_WEBHOOK,
     CHUNK,
     NODE_COLUMNS,
     OF_RESOURCE,
@@ -98,9 +98,6 @@ _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POIN
 
 LOCK_STACK = Hot(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
-)
-_STACK_OF_TRAVERSAL = by_key(select(STACK.c.id), STACK).where(
-    STACK.c.id == select(TRAVERSAL.c.stack_id).where(TRAVERSAL.c.id == bindparam('traversal')).scalar_subquery()
 )
 READ_RESOURCE_IDS = Hot(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id))
 LOCK_RESOURCE = Hot(
@@ -155,38 +152,15 @@ LOOK_AT_FREE = Hot(
     .where(_THIS_NODE)
     .with_for_update(of=RESOURCE, skip_locked=True)
 )
-_FOLLOWER = SYNC_POINT.alias()
-# A node without a resource, and the last one of its traversal.
-_READ_LAST = (
-    select(
-        *NODE_COLUMNS,
-        *TRAVERSAL_COLUMNS,
-        *STACK_COLUMNS,
-        database_now(),
-        literal(False),
-        *(_FOLLOWER.c[each.name] for each in NODE_COLUMNS),
-        HAS_WEBHOOK,
-    )
-    .select_from(SYNC_POINT)
-    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
-    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
-    .join(
-        _FOLLOWER,
-        and_(_FOLLOWER.c.traversal_id == TRAVERSAL.c.id, _FOLLOWER.c.number == TRAVERSAL.c.complete_number),
-        isouter=True,
-    )
-    .where(_THIS_NODE)
-)
 NODE_AND_ROW = LockedRead.of(
     ROW_OF_NODE,
-    select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
+    reading=select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id, isouter=True)
     .where(_THIS_NODE),
 )
-LAST_AND_STACK = LockedRead.of(_STACK_OF_TRAVERSAL, _READ_LAST)
 READ_HELD = Hot(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
@@ -383,11 +357,11 @@ def _one_node(connection: Connection, scope: OneNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
 
     def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        locked, rows = NODE_AND_ROW.all(connection, key)
+        (locked,), rows = NODE_AND_ROW.all(connection, key)
         seen = _seen([row[OF_RESOURCE:] for row in rows])
-        if locked and rows[0][0] != locked[0][0]:
+        if locked is not None and rows[0][0] != locked:
             raise Conflict(f'node {seen.node.number} of {seen.traversal.id} works on another row by now')
-        return (resource_of(*rows[0][:OF_RESOURCE]) if locked else None), seen
+        return (resource_of(*rows[0][:OF_RESOURCE]) if locked is not None else None), seen
 
     return _node_view(connection, scope, lock_and_read)
 
@@ -448,12 +422,13 @@ def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
 
 def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     key = {'traversal': scope.traversal_id, 'node': scope.number}
-    held, rows = LAST_AND_STACK.all(connection, key)
+    (held, held_around), rows = LAST.all(connection, key)
     seen = _seen(rows)
-    ((*row, has_webhook),) = rows
+    (row,) = rows
     node, traversal, stack = seen.node, seen.traversal, seen.stack
-    require_lock(held[0] if held else None, stack)
-    last = only_follower(node, traversal, node_of(*row[AT_FOLLOWER:]) if row[AT_FOLLOWER] is not None else None)
+    require_lock(held, stack)
+    follower, has_webhook, rest = row[AT_FOLLOWER:AT_WEBHOOK], row[AT_WEBHOOK], row[AT_WEBHOOK + 1 :]
+    last = only_follower(node, traversal, node_of(*follower) if follower[0] is not None else None)
     late, leftovers = tuple[int, ...](), tuple[str, ...]()
     if node.phase is Phase.IN_SERVICE and traversal.late_numbers:
         added = {'traversal': traversal.id, 'first': traversal.late_numbers[0]}
@@ -461,7 +436,8 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
         found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
         leftovers = tuple(found.scalars())
-    around = _awaiting(connection, awaits_end(node, last, traversal, stack), stack.id, traversal.id)
+    awaits = awaits_end(node, last, traversal, stack)
+    around = _awaiting(seen, rest) if awaits is not None and awaits == held_around else None
     return NodeView(
         seen.now,
         node,
@@ -475,20 +451,24 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
     )
 
 
-def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
-    """The row that waits for the end of what a nested stack does, locked; None where none does."""
-    if resource_id is None:
+def _awaiting(seen: SeenNode, rest: Sequence[Any]) -> FinishView | None:
+    """The row that waits for the end of what a nested stack does; None where none does.
+
+    :param rest: the row, locked, and what belongs to it, as `LAST` reads them.
+    """
+    row, found = rest[:OF_RESOURCE], rest[OF_RESOURCE:]
+    if row[0] is None or found[AT] is None or found[AT_STACK] is None:
         return None
-    row, found = _row_and_rest(*AWAITING.all(connection, {'resource': resource_id}))
-    if row is None or found is None or found[AT] is None or not is_awaited(row, stack_id, traversal_id):
+    resource = resource_of(*row)
+    if not is_awaited(resource, seen.stack.id, seen.traversal.id):
         return None
     node = node_of(*found[:AT]) if found[0] is not None else None
-    return FinishView(found[AT_NOW], row, node, Traversal(*found[AT:AT_STACK]), Stack(*found[AT_STACK:AT_NOW]))
+    return FinishView(seen.now, resource, node, Traversal(*found[AT:AT_STACK]), Stack(*found[AT_STACK:]))
 
 
-def _row_and_rest(locked: Rows, rows: Rows) -> tuple[Resource | None, Sequence[Any] | None]:
+def _row_and_rest(locked: Sequence[str | None], rows: Rows) -> tuple[Resource | None, Sequence[Any] | None]:
     """What a `LockedRead` of a row has answered: the row, if it is locked, and what belongs to it."""
-    return (resource_of(*rows[0][:OF_RESOURCE]), rows[0][OF_RESOURCE:]) if locked else (None, None)
+    return (resource_of(*rows[0][:OF_RESOURCE]), rows[0][OF_RESOURCE:]) if locked[0] else (None, None)
 
 
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:

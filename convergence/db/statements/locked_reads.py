@@ -9,11 +9,11 @@ setting of the transaction what it has locked, and the second reads that note as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, literal_column, select
+from sqlalchemy import Select, and_, bindparam, func, literal, literal_column, select
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus
@@ -26,45 +26,53 @@ from convergence.db.statements.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS
 from convergence.db.statements.together import Rows, Writes, answers_last_alone
 
 LOCKED = 'convergence.locked'
-"""Setting of a transaction of PostgreSQL with the key of the row that was locked last; empty where there was none."""
-
-_WAS_LOCKED = func.current_setting(LOCKED)
+"""How the settings of a transaction of PostgreSQL begin with the keys of what was locked last, empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockedRead:
-    """Two statements.
+    """Statements that lock, one after the other, and one that reads.
 
-    :param lock: answers the key of the row that it locks.
+    :param locks: each answers the key of the row that it locks.
     :param read: reads.
-    :param noting: the same for PostgreSQL: notes the key, and reads it before all else.
+    :param noting: the same for PostgreSQL: each notes the key, and the last one reads the keys before all else.
     """
 
-    lock: Hot
+    locks: tuple[Hot, ...]
     read: Hot
-    noting: tuple[Hot, Hot]
+    noting: tuple[Hot, ...]
 
     @classmethod
-    def of(cls, locking: Select[Any], reading: Select[Any]) -> LockedRead:
-        """Those of one that answers the key of the row that is to be locked, and of one that reads.
+    def of(cls, *locking: Select[Any], reading: Select[Any]) -> LockedRead:
+        """Those of some that answer the key of a row that is to be locked, and of one that reads.
 
         :param locking: without the lock.
         """
-        locked = locking.with_for_update()
-        noted = func.set_config(LOCKED, func.coalesce(locked.scalar_subquery(), ''), literal_column('true'))
-        noting = (Hot(select(noted)), Hot(reading.with_only_columns(_WAS_LOCKED, *reading.selected_columns)))
-        return cls(Hot(locked), Hot(reading), noting)
+        locked = [each.with_for_update() for each in locking]
+        names = [f'{LOCKED}_{place}' for place in range(len(locked))]
+        noting = [
+            Hot(select(func.set_config(name, func.coalesce(each.scalar_subquery(), ''), literal_column('true'))))
+            for name, each in zip(names, locked, strict=True)
+        ]
+        noted = [func.current_setting(name) for name in names]
+        whole = Hot(reading.with_only_columns(*noted, *reading.selected_columns))
+        return cls(tuple(map(Hot, locked)), Hot(reading), (*noting, whole))
 
-    def all(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Rows, Rows]:
-        """What the two answer: the key of the row that is locked, if one is; and the rows that are read."""
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[str | None], Rows]:
+        """What they answer: the keys of the rows that are locked, None for each that is not; and what is read.
+
+        Where nothing is read, nothing counts as locked.
+        """
         writes = Writes(connection)
         if not answers_last_alone(connection):
-            locked, rows = writes.read(self.lock.call(values), self.read.call(values))
-            return locked, rows
-        lock, read = self.noting
-        writes.add(lock.call(values))
+            *locked, rows = writes.read(*(each.call(values) for each in (*self.locks, self.read)))
+            return [found[0][0] if found else None for found in locked], rows
+        *locks, read = self.noting
+        for lock in locks:
+            writes.add(lock.call(values))
         (rows,) = writes.read(read.call(values))
-        return [[key] for key, *_ in rows[:1] if key], [row[1:] for row in rows]
+        keys = rows[0][: len(locks)] if rows else []
+        return [key or None for key in keys] or [None] * len(locks), [row[len(locks) :] for row in rows]
 
 
 _ONE = by_key(select(RESOURCE.c.id), RESOURCE).where(RESOURCE.c.id == bindparam('resource'))
@@ -79,7 +87,7 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 
 HELD = LockedRead.of(
     _ONE,
-    _ROW_AND_STACK.add_columns(TREE.c.resource_count, HAS_WEBHOOK)
+    reading=_ROW_AND_STACK.add_columns(TREE.c.resource_count, HAS_WEBHOOK)
     .join(TREE, TREE.c.id == ROOT_ID, isouter=True)
     .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
     .join(SYNC_POINT, and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, _OF_NODE[1]), isouter=True)
@@ -88,20 +96,68 @@ HELD = LockedRead.of(
 """A row, and the node that it is held for, with its traversal and the stack of the row. And of the tree of that, how
 many resources it is known to have, and whether it has a webhook."""
 
-AWAITING = LockedRead.of(
-    _ONE,
-    _ROW_AND_STACK.join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
+_FOLLOWER = SYNC_POINT.alias('follower')
+_ROW = RESOURCE.alias('waiting_row')
+_AROUND, _ITS_TRAVERSAL, _ITS_NODE = (
+    STACK.alias('around'),
+    TRAVERSAL.alias('its_traversal'),
+    SYNC_POINT.alias('its_node'),
+)
+_THIS_TRAVERSAL = TRAVERSAL.c.id == bindparam('traversal')
+
+
+def _of(alias: Any, columns: Sequence[Any]) -> list[Any]:
+    return [alias.c[each.name] for each in columns]
+
+
+LAST = LockedRead.of(
+    by_key(select(STACK.c.id), STACK).where(
+        STACK.c.id == select(TRAVERSAL.c.stack_id).where(_THIS_TRAVERSAL).scalar_subquery()
+    ),
+    by_key(select(RESOURCE.c.id), RESOURCE).where(
+        RESOURCE.c.id
+        == select(STACK.c.parent_resource_id)
+        .join(TRAVERSAL, TRAVERSAL.c.stack_id == STACK.c.id)
+        .where(_THIS_TRAVERSAL, TRAVERSAL.c.for_parent.is_(True))
+        .scalar_subquery()
+    ),
+    reading=select(
+        *NODE_COLUMNS,
+        *TRAVERSAL_COLUMNS,
+        *STACK_COLUMNS,
+        database_now(),
+        literal(False),
+        *_of(_FOLLOWER, NODE_COLUMNS),
+        HAS_WEBHOOK,
+        *_of(_ROW, RESOURCE_COLUMNS),
+        *_of(_ITS_NODE, NODE_COLUMNS),
+        *_of(_ITS_TRAVERSAL, TRAVERSAL_COLUMNS),
+        *_of(_AROUND, STACK_COLUMNS),
+    )
+    .select_from(SYNC_POINT)
+    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
+    .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .join(
-        SYNC_POINT,
+        _FOLLOWER,
+        and_(_FOLLOWER.c.traversal_id == TRAVERSAL.c.id, _FOLLOWER.c.number == TRAVERSAL.c.complete_number),
+        isouter=True,
+    )
+    .join(_ROW, and_(_ROW.c.id == STACK.c.parent_resource_id, TRAVERSAL.c.for_parent.is_(True)), isouter=True)
+    .join(_AROUND, _AROUND.c.id == _ROW.c.stack_id, isouter=True)
+    .join(_ITS_TRAVERSAL, _ITS_TRAVERSAL.c.id == _AROUND.c.traversal_id, isouter=True)
+    .join(
+        _ITS_NODE,
         and_(
-            SYNC_POINT.c.traversal_id == TRAVERSAL.c.id,
-            SYNC_POINT.c.resource_id == RESOURCE.c.id,
-            SYNC_POINT.c.status == NodeStatus.READY,
+            _ITS_NODE.c.traversal_id == _ITS_TRAVERSAL.c.id,
+            _ITS_NODE.c.resource_id == _ROW.c.id,
+            _ITS_NODE.c.status == NodeStatus.READY,
         ),
         isouter=True,
     )
-    .where(RESOURCE.c.id == bindparam('resource'))
-    .order_by(SYNC_POINT.c.number)
+    .where(*_OF_NODE)
+    .order_by(_ITS_NODE.c.number)
     .limit(1),
 )
-"""A row, and the node that is ready and works on it in the current traversal of its stack, if any."""
+"""A node that ends a traversal, with that and its stack, which is locked; the node `COMPLETE`; whether there is a
+webhook. And, locked as well, the row that waits for this end, if one does, with the node that is ready and works on it
+in the current traversal of its stack."""
