@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from convergence.db.scopes import HeldResource
 from convergence.resources.contract import Answer, Call, InProgress
 from convergence.worker.attempt import Pace
-from convergence.worker.in_a_row import SLICE_S
+from convergence.worker.in_a_row import QUICK_S, QUICK_SLICE_S, SLICE_S
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.engine.test_nested import CHILD, create, nested
 from tests.harness import Crash, Harness, emptied, things
@@ -126,6 +127,32 @@ def test_another_operation_that_waits_for_a_thread_comes_before_what_takes_its_t
     assert len(harness.messages.checks) == (1 if len(order) == 2 else 0), 'who does not go on with it tells of it'
     harness.run()
     assert [harness.state(stack) for stack in (first, second)] == ['CREATE_COMPLETE'] * 2
+
+
+def test_a_thread_goes_on_with_what_takes_little_for_a_second_while_others_wait(harness):
+    """So what is in a nested stack is not scattered over threads by nothing but that all of them are busy."""
+    now = [0.0]
+    worker = in_threads(harness, in_a_row=16, clock=lambda: now[0])
+    harness.create(chain(14), name='first')
+    harness.create({'other': 'x'}, name='second')
+    begun, go_on = threading.Event(), threading.Event()
+
+    def gate(call: Call[Any]) -> Answer | None:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        now[0] += 0.8 * QUICK_S
+        return None
+
+    for number in range(14):
+        harness.reality.always['create', f'r{number}'] = gate
+    one, other = harness.messages.checks.pop(0), harness.messages.checks.pop(0)
+    worker.check_resource(None, *one)
+    assert begun.wait(PATIENCE_S)
+    worker.check_resource(None, *other)
+    go_on.set()
+    quiet(worker)
+    done = math.ceil(QUICK_SLICE_S / (0.8 * QUICK_S))
+    assert harness.reality.order('create') == [*(f'r{number}' for number in range(done)), 'other']
 
 
 def test_a_worker_that_was_told_to_stop_goes_on_with_nothing(harness):
