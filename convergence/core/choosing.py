@@ -44,16 +44,19 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
 
 def unchanged(
     goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False, visits: Collection[str] = ()
-) -> dict[str, Output]:
-    """The resources for which there is nothing to do, with their outputs.
+) -> dict[str, Resource]:
+    """The rows of the resources for which there is nothing to do, by name.
 
-    A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
-    requires is unchanged, and it would be made from just what it was made from.
+    A resource is unchanged when its row is complete and free, lacks nothing that is asked for or that others are to be
+    given, all that it requires is unchanged, and it would be made from just what it was made from. What it hands on is
+    not looked at where nobody takes it.
 
     :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
     :param visits: names of those that are visited all the same.
     """
-    finished: dict[str, Output] = {}
+    required = {name for definition in goal.definitions.values() for name in definition.requires}
+    finished: dict[str, Resource] = {}
+    outputs: dict[str, Output] = {}
     for name in _requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
         if row is None or row.owner or row.yielding or row.status is not Status.COMPLETE or row.action in _NOT_UP:
@@ -62,12 +65,16 @@ def unchanged(
             continue
         if pauses and Hook.PRE_UPDATE in definition.hooks:
             continue
-        if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
+        if any(each not in finished for each in definition.requires):
             continue
-        if any(required not in finished for required in definition.requires):
+        if row.digest != digest(definition, outputs):
             continue
-        if row.digest == digest(definition, finished):
-            finished[name] = row.output
+        asked = goal.asked.get(name, ())
+        if asked or name in required:
+            if row.output is None or any(key not in row.output.attributes for key in asked):
+                continue
+            outputs[name] = row.output
+        finished[name] = row
     return finished
 
 

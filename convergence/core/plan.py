@@ -32,7 +32,6 @@ from convergence.core.model import (
     Definition,
     Goal,
     NodeStatus,
-    Output,
     Phase,
     Status,
     TraversalStatus,
@@ -204,7 +203,7 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
     )
 
 
-def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Output]:
+def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Resource]:
     if request.performs or (request.visits is None and (request.observes or planner.visit_unchanged)):
         return {}
     pauses = pauses_at_all(request.action) and request.visits is None
@@ -219,7 +218,7 @@ def _alike(request: Request, rows: Collection[Resource]) -> Template | None:
     return replace(request.template, alike_id=before.pop())
 
 
-def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Output]) -> list[Key]:
+def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Resource]) -> list[Key]:
     """The nodes of unchanged resources: their update nodes and the cleanup nodes of their rows."""
     updates = [graph.update_key(name) for name in finished]
     cleanups = [graph.cleanup_key(chosen[name].id) for name in finished]
@@ -234,7 +233,7 @@ def _number(
     request: Request,
     rows: Mapping[str, Resource],
     existing: Mapping[str, Resource],
-    finished: Mapping[str, Output],
+    finished: Mapping[str, Resource],
 ) -> list[Node]:
     """Number the nodes, requirements first, the two that end the traversal last.
 
@@ -275,11 +274,11 @@ def _number(
     for key in order:
         for name in definitions[key.subject].requires if key.phase is Phase.UPDATE else ():
             readers.setdefault(name, []).append(numbers[key])
-    results = [_result(request, number, rows[name], finished[name], readers[name]) for number, name in enumerate(done)]
+    results = [_result(request, number, finished[name], readers[name]) for number, name in enumerate(done)]
     return results + [node(key) for key in order]
 
 
-def _result(request: Request, number: int, row: Resource, output: Output, readers: Sequence[int]) -> Node:
+def _result(request: Request, number: int, row: Resource, readers: Sequence[int]) -> Node:
     """The node of an unchanged resource: done, with the output that it had. A signal finds its readers by it."""
     return Node(
         traversal_id=request.traversal_id,
@@ -290,7 +289,7 @@ def _result(request: Request, number: int, row: Resource, output: Output, reader
         resource_id=row.id,
         definition=request.goal.definitions[row.name],
         required_by=tuple(sorted(readers)),
-        output=output,
+        output=row.output,
     )
 
 
@@ -346,7 +345,7 @@ def _resource_effects(
     view: PlanView,
     chosen: Mapping[str, Resource],
     made: Mapping[str, Resource],
-    finished: Mapping[str, Output],
+    finished: Mapping[str, Resource],
     request: Request,
 ) -> list[Effect]:
     effects: list[Effect] = []

@@ -137,6 +137,15 @@ def test_what_was_made_from_the_same_is_unchanged():
     assert still_the_same(wanted, rows) == ['a', 'b', 'c']
 
 
+def test_what_is_handed_on_is_looked_at_only_where_somebody_takes_it():
+    """So what is stored of it need not be opened; where it cannot be read, it hinders nobody else."""
+    wanted, rows = chain('a', 'b', 'c')
+    without = [replace(each, output=None, damaged=('output',)) for each in rows]
+    assert still_the_same(wanted, [rows[0], rows[1], without[2]]) == ['a', 'b', 'c']
+    assert still_the_same(wanted, [rows[0], rows[1], without[2]], c=('x',)) == ['a', 'b']
+    assert still_the_same(wanted, [rows[0], without[1], rows[2]]) == ['a']
+
+
 def test_what_is_to_be_visited_is_visited_with_what_reads_it_and_nothing_else():
     wanted, rows = chain('a', 'b', 'c')
     goal, chosen = Goal(wanted), {row.name: row for row in rows}

@@ -73,6 +73,7 @@ from convergence.db.statements.row_columns import (
     resource_of,
 )
 from convergence.db.statements.together import Rows, Writes, answers_last_alone
+from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -275,15 +276,17 @@ READ_DEPENDENTS = select(SYNC_POINT.c.resource_id).where(
     SYNC_POINT.c.phase == Phase.UPDATE,
     SYNC_POINT.c.status.in_(UNDONE),
 )
-LOCK_SOME = (
-    by_key(select(*RESOURCE_COLUMNS), RESOURCE)
-    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
-    .order_by(RESOURCE.c.id)
-    .with_for_update()
-)
+
+
+def _lock_some(length: int) -> Select[Any]:
+    some = by_key(select(*UNOPENED_COLUMNS), RESOURCE).where(among(RESOURCE.c.id, 'resources', length))
+    return some.order_by(RESOURCE.c.id).with_for_update()
+
+
+LOCK_SOME = HotList('resources', _lock_some)
 # Not on MySQL: the index that leads to the rows of a stack would be locked too.
 LOCK_ALL = Hot(
-    select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id).with_for_update()
+    select(*UNOPENED_COLUMNS).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id).with_for_update()
 )
 READ_READY = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.resource_id)
@@ -565,7 +568,7 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
 
 
 def _locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
-    return [resource_of(*row) for row in connection.execute(LOCK_SOME, {'resources': list(keys)})]
+    return unopened(LOCK_SOME.all(connection, {'resources': keys}), connection.dialect)
 
 
 def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | None:
@@ -603,7 +606,7 @@ def _lock_rows_of(connection: Connection, stack: Stack) -> tuple[Resource, ...]:
     """
     of_stack = {'stack': stack.id}
     if stack.resource_count <= CHUNK and backend_of(connection) != 'mysql':
-        return tuple(resource_of(*row) for row in LOCK_ALL.all(connection, of_stack))
+        return tuple(unopened(LOCK_ALL.all(connection, of_stack), connection.dialect))
     keys = [key for (key,) in READ_RESOURCE_IDS.all(connection, of_stack)]
     return tuple(row for some in chunks(keys) for row in _locked(connection, some))
 
