@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from convergence.core import graph
 from convergence.core.digest import digest
 from convergence.core.model import Action, Definition, Goal, Hook, Output, Status
 from convergence.core.request import Request
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Resource, Stack, Template
+from convergence.values import replace
 
 _NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
 """The actions whose success leaves nothing that could be used."""
@@ -76,6 +78,23 @@ def unchanged(
             outputs[name] = row.output
         finished[name] = row
     return finished
+
+
+def alike(template: Template, goal: Goal, rows: Collection[Resource], finished: Mapping[str, Resource]) -> Template:
+    """A new template with the older one whose rows need not be written to count as those of this one.
+
+    It is the one that most rows have for which there is nothing to do. So an update writes what it changes, and rows
+    that have changed since then.
+
+    :param rows: all of the stack, and `finished` those for which there is nothing to do, by name.
+    """
+    found = Counter(row.template_id for row in finished.values() if row.template_id is not None)
+    if not found:
+        return template
+    ((before, _),) = found.most_common(1)
+    same = {row.id for row in finished.values() if row.template_id == before}
+    unlike = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
+    return replace(template, alike_id=before, unlike=tuple(sorted(unlike)))
 
 
 def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:

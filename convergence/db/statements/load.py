@@ -29,6 +29,7 @@ from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import (
+    MANY_LEFTOVERS,
     SeenNode,
     awaits_end,
     held_row,
@@ -81,16 +82,22 @@ from convergence.values import replace
 _NO_LIMIT = 2**62
 
 
-_ALIKE = select(TEMPLATE.c.alike_id).where(TEMPLATE.c.id == bindparam('template')).scalar_subquery()
-READ_LEFTOVERS = (
-    select(RESOURCE.c.name)
-    .where(
+READ_ALIKE = Hot(select(TEMPLATE.c.alike_id, TEMPLATE.c.unlike).where(TEMPLATE.c.id == bindparam('template')))
+_OTHERS = select(RESOURCE.c.name).order_by(RESOURCE.c.name).limit(MANY_LEFTOVERS)
+READ_LEFTOVERS = Hot(
+    _OTHERS.where(
         RESOURCE.c.stack_id == bindparam('stack'),
         RESOURCE.c.template_id.is_distinct_from(bindparam('template')),
-        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(_ALIKE)),
+        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(bindparam('alike'))),
     )
-    .order_by(RESOURCE.c.name)
-    .limit(50)
+)
+READ_UNLIKE = HotList(
+    'names',
+    lambda length: _OTHERS.where(
+        RESOURCE.c.stack_id == bindparam('stack'),
+        RESOURCE.c.template_id == bindparam('alike'),
+        among(RESOURCE.c.name, 'names', length),
+    ),
 )
 
 
@@ -460,10 +467,20 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
         added = {'traversal': traversal.id, 'first': traversal.late_numbers[0]}
         late = tuple(connection.execute(READ_LATE, added).scalars())
     if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
-        found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
-        leftovers = tuple(found.scalars())
+        leftovers = _leftovers(connection, stack.id, traversal.template_id)
     around = _awaiting(connection, awaits_end(node, last, traversal, stack), stack.id, traversal.id)
     return NodeView(seen.now, node, traversal, stack, leftovers=leftovers, last=last, late=late, around=around)
+
+
+def _leftovers(connection: Connection, stack_id: str, template_id: str) -> tuple[str, ...]:
+    """Names of rows that are not of a template; see `Template.others`."""
+    found = READ_ALIKE.first(connection, {'template': template_id})
+    alike_id, unlike = found or (None, ())
+    of_stack = {'stack': stack_id, 'template': template_id, 'alike': alike_id}
+    names = READ_LEFTOVERS.all(connection, of_stack)
+    for some in chunks(unlike):
+        names += READ_UNLIKE.all(connection, {**of_stack, 'names': some})
+    return tuple(sorted(name for (name,) in names))[:MANY_LEFTOVERS]
 
 
 def _awaiting(connection: Connection, resource_id: str | None, stack_id: str, traversal_id: str) -> FinishView | None:
