@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from convergence.core import graph
 from convergence.core.digest import digest
-from convergence.core.model import Action, Definition, Goal, Hook, Output, Status
+from convergence.core.model import Action, Goal, Hook, Output, Status
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.values import replace
@@ -59,7 +59,7 @@ def unchanged(
     required = {name for definition in goal.definitions.values() for name in definition.requires}
     finished: dict[str, Resource] = {}
     outputs: dict[str, Output] = {}
-    for name in _requirements_first(goal.definitions):
+    for name in graph.requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
         if row is None or row.owner or row.yielding or row.status is not Status.COMPLETE or row.action in _NOT_UP:
             continue
@@ -95,8 +95,3 @@ def alike(template: Template, goal: Goal, rows: Collection[Resource], finished: 
     same = {row.id for row in finished.values() if row.template_id == before}
     unlike = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
     return replace(template, alike_id=before, unlike=tuple(sorted(unlike)))
-
-
-def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
-    halves = graph.build(definitions, ())
-    return (key.subject for key in halves.in_order())

@@ -21,7 +21,9 @@ from convergence.core.rows import Resource
 from convergence.db.schema.columns import LONG_TEXT, UNREADABLE, Sealable
 from convergence.db.statements.row_columns import ABSENT, RESOURCE_COLUMNS
 
-_SEALED = {column.name: column.type for column in RESOURCE_COLUMNS if isinstance(column.type, Sealable)}
+_SEALED: dict[str, Sealable] = {
+    column.name: column.type for column in RESOURCE_COLUMNS if isinstance(column.type, Sealable)
+}
 
 UNOPENED_COLUMNS = [
     type_coerce(column, LONG_TEXT).label(column.name) if column.name in _SEALED else column
@@ -29,23 +31,12 @@ UNOPENED_COLUMNS = [
 ]
 """The columns of `RESOURCE_COLUMNS`; what is sealed is answered as it is stored."""
 
-_PLACES = [(place, column.type) for place, column in enumerate(RESOURCE_COLUMNS) if column.name in _SEALED]
-
-
-class _Text:
-    """Stands for a value that nobody has asked for yet."""
-
-    __slots__ = ('dialect', 'kind', 'text')
-
-    def __init__(self, text: str, kind: Sealable, dialect: Dialect) -> None:
-        self.text, self.kind, self.dialect = text, kind, dialect
-
-    def opened(self) -> object:
-        return self.kind.process_result_value(self.text, self.dialect)
+_DIALECT = 'damaged'
+"""In this field of a row that is not opened stands the dialect of the engine which has the key."""
 
 
 class _Unopened(Resource):
-    """A row that still has texts, or what could not be read, where others have values.
+    """A row that has texts where others have values. None of those values is a text.
 
     Once all of it is opened it is of the class `Resource`: then there is nothing special about it any more.
     """
@@ -71,12 +62,16 @@ class _Unopened(Resource):
 
 def _found(row: Resource, name: str) -> object:
     """What a field holds, opened."""
-    slot: Any = vars(Resource)[name]
-    value = slot.__get__(row)
-    if type(value) is _Text:
-        value = value.opened()
-        slot.__set__(row, value)
+    value = _field(name).__get__(row)
+    if isinstance(value, str):
+        value = _SEALED[name].process_result_value(value, _field(_DIALECT).__get__(row))
+        _field(name).__set__(row, value)
     return value
+
+
+def _field(name: str) -> Any:
+    """The slot itself, in which the class of a row has no say."""
+    return vars(Resource)[name]
 
 
 def _value(name: str, row: Resource) -> object:
@@ -109,14 +104,10 @@ def unopened(rows: Iterable[Sequence[Any]], dialect: Dialect) -> list[Resource]:
 
     :param dialect: that of the engine which has the key.
     """
-    return [_unopened(row, dialect) for row in rows]
-
-
-def _unopened(row: Sequence[Any], dialect: Dialect) -> Resource:
-    values = [*row]
-    for place, kind in _PLACES:
-        if values[place] is not None:
-            values[place] = _Text(values[place], kind, dialect)
-    made = Resource(*values)
-    object.__setattr__(made, '__class__', _Unopened)
-    return made
+    found = []
+    for row in rows:
+        values: list[Any] = [*row, dialect]  # the field of `_DIALECT` is the last
+        made = Resource(*values)
+        object.__setattr__(made, '__class__', _Unopened)
+        found.append(made)
+    return found
