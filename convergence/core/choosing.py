@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from convergence.core import graph
 from convergence.core.digest import digest
-from convergence.core.model import Action, Definition, Goal, Hook, Output, Status
+from convergence.core.model import Action, Goal, Hook, Output, Status
 from convergence.core.request import Request
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Resource, Stack, Template
+from convergence.values import replace
 
 _NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
 """The actions whose success leaves nothing that could be used."""
@@ -44,17 +46,20 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
 
 def unchanged(
     goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False, visits: Collection[str] = ()
-) -> dict[str, Output]:
-    """The resources for which there is nothing to do, with their outputs.
+) -> dict[str, Resource]:
+    """The rows of the resources for which there is nothing to do, by name.
 
-    A resource is unchanged when its row is complete and free, lacks no attribute that is asked for, all that it
-    requires is unchanged, and it would be made from just what it was made from.
+    A resource is unchanged when its row is complete and free, lacks nothing that is asked for or that others are to be
+    given, all that it requires is unchanged, and it would be made from just what it was made from. What it hands on is
+    not looked at where nobody takes it.
 
     :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
     :param visits: names of those that are visited all the same.
     """
-    finished: dict[str, Output] = {}
-    for name in _requirements_first(goal.definitions):
+    required = {name for definition in goal.definitions.values() for name in definition.requires}
+    finished: dict[str, Resource] = {}
+    outputs: dict[str, Output] = {}
+    for name in graph.requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
         if row is None or row.owner or row.yielding or row.status is not Status.COMPLETE or row.action in _NOT_UP:
             continue
@@ -62,15 +67,31 @@ def unchanged(
             continue
         if pauses and Hook.PRE_UPDATE in definition.hooks:
             continue
-        if row.output is None or any(key not in row.output.attributes for key in goal.asked.get(name, ())):
+        if any(each not in finished for each in definition.requires):
             continue
-        if any(required not in finished for required in definition.requires):
+        if row.digest != digest(definition, outputs):
             continue
-        if row.digest == digest(definition, finished):
-            finished[name] = row.output
+        asked = goal.asked.get(name, ())
+        if asked or name in required:
+            if row.output is None or any(key not in row.output.attributes for key in asked):
+                continue
+            outputs[name] = row.output
+        finished[name] = row
     return finished
 
 
-def _requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
-    halves = graph.build(definitions, ())
-    return (key.subject for key in halves.in_order())
+def alike(template: Template, goal: Goal, rows: Collection[Resource], finished: Mapping[str, Resource]) -> Template:
+    """A new template with the older one whose rows need not be written to count as those of this one.
+
+    It is the one that most rows have for which there is nothing to do. So an update writes what it changes, and rows
+    that have changed since then.
+
+    :param rows: all of the stack, and `finished` those for which there is nothing to do, by name.
+    """
+    found = Counter(row.template_id for row in finished.values() if row.template_id is not None)
+    if not found:
+        return template
+    ((before, _),) = found.most_common(1)
+    same = {row.id for row in finished.values() if row.template_id == before}
+    unlike = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
+    return replace(template, alike_id=before, unlike=tuple(sorted(unlike)))

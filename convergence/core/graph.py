@@ -6,7 +6,7 @@ from what the rows themselves remember; so a template that turns dependencies ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import networkx
@@ -157,6 +157,25 @@ def _foreseen(
         found |= below
         goes += [existing[key] for key in below]
     return found
+
+
+def requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
+    """The names of what is wanted, each after all that it requires."""
+    begun: set[str] = set()
+    ended: set[str] = set()
+    for wanted in definitions:
+        waiting = [wanted]
+        while waiting:
+            name = waiting[-1]
+            before = [required for required in definitions[name].requires if required not in ended]
+            if before and name not in begun:
+                begun.add(name)
+                waiting += before
+                continue
+            waiting.pop()
+            if name not in ended:
+                ended.add(name)
+                yield name
 
 
 def close(graph: Graph) -> None:

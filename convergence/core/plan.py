@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from convergence.core import failure, graph, leaving, states
 from convergence.core.changes import StackChange
-from convergence.core.choosing import choose, unchanged
+from convergence.core.choosing import alike, choose, unchanged
 from convergence.core.effects import (
     Decision,
     Effect,
@@ -32,14 +32,13 @@ from convergence.core.model import (
     Definition,
     Goal,
     NodeStatus,
-    Output,
     Phase,
     Status,
     TraversalStatus,
     Yielding,
 )
 from convergence.core.request import Planned, Planner, Request
-from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.core.rows import Event, Node, Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.core.yielding import contested, deprived
 from convergence.values import replace
@@ -63,7 +62,8 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     finished = _finished_already(request, chosen, planner)
     whole = _whole(view, chosen, request, planner)
     whole.remove(_visited_already(whole, chosen, finished))
-    request = request if whole else replace(request, template=_alike(request, chosen.values()))
+    if request.template is not None and request.is_new_template:
+        request = replace(request, template=alike(request.template, request.goal, view.resources, finished))
     graph.close(whole)
     nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), planner.window)
     traversal = _traversal(view, stack, request, left_rows, nodes, len(finished))
@@ -204,22 +204,14 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
     )
 
 
-def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Output]:
+def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Resource]:
     if request.performs or (request.visits is None and (request.observes or planner.visit_unchanged)):
         return {}
     pauses = pauses_at_all(request.action) and request.visits is None
     return unchanged(request.goal, chosen, pauses=pauses, visits=request.visits or ())
 
 
-def _alike(request: Request, rows: Collection[Resource]) -> Template | None:
-    """The goal's template, with the one that all rows have, where there is nothing to do for any of them."""
-    before = {row.template_id for row in rows}
-    if request.template is None or not request.is_new_template or len(before) != 1:
-        return request.template
-    return replace(request.template, alike_id=before.pop())
-
-
-def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Output]) -> list[Key]:
+def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Resource]) -> list[Key]:
     """The nodes of unchanged resources: their update nodes and the cleanup nodes of their rows."""
     updates = [graph.update_key(name) for name in finished]
     cleanups = [graph.cleanup_key(chosen[name].id) for name in finished]
@@ -234,7 +226,7 @@ def _number(
     request: Request,
     rows: Mapping[str, Resource],
     existing: Mapping[str, Resource],
-    finished: Mapping[str, Output],
+    finished: Mapping[str, Resource],
 ) -> list[Node]:
     """Number the nodes, requirements first, the two that end the traversal last.
 
@@ -275,11 +267,11 @@ def _number(
     for key in order:
         for name in definitions[key.subject].requires if key.phase is Phase.UPDATE else ():
             readers.setdefault(name, []).append(numbers[key])
-    results = [_result(request, number, rows[name], finished[name], readers[name]) for number, name in enumerate(done)]
+    results = [_result(request, number, finished[name], readers[name]) for number, name in enumerate(done)]
     return results + [node(key) for key in order]
 
 
-def _result(request: Request, number: int, row: Resource, output: Output, readers: Sequence[int]) -> Node:
+def _result(request: Request, number: int, row: Resource, readers: Sequence[int]) -> Node:
     """The node of an unchanged resource: done, with the output that it had. A signal finds its readers by it."""
     return Node(
         traversal_id=request.traversal_id,
@@ -290,7 +282,7 @@ def _result(request: Request, number: int, row: Resource, output: Output, reader
         resource_id=row.id,
         definition=request.goal.definitions[row.name],
         required_by=tuple(sorted(readers)),
-        output=output,
+        output=row.output,
     )
 
 
@@ -346,13 +338,13 @@ def _resource_effects(
     view: PlanView,
     chosen: Mapping[str, Resource],
     made: Mapping[str, Resource],
-    finished: Mapping[str, Output],
+    finished: Mapping[str, Resource],
     request: Request,
 ) -> list[Effect]:
     effects: list[Effect] = []
     if finished and request.template:
         # The row is as the goal wants it: a later rollback to the goal must find it by the goal's template.
-        rows = [chosen[name] for name in finished if not request.template.is_of(chosen[name])]
+        rows = request.template.others(finished.values())
         if rows:
             ids = tuple(sorted(row.id for row in rows))
             effects.append(UpdateResources(ids, {'template_id': request.template.id}))

@@ -6,7 +6,7 @@ Times are seconds since the epoch on the *database's* clock, so that two hosts n
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from convergence.core.model import (
@@ -36,8 +36,9 @@ class Template:
     :param content: ``{'template': …, 'environment': …, 'files': …, 'parameters': …}`` as the user gave them.
     :param summary: what is shown of it wherever its stack is, so that nobody reads all of it for that:
         ``{'description': …, 'parameters': {name: text}}``, hidden values masked.
-    :param alike_id: an older template of the stack, where nothing had to be changed when this one became the goal: all
-        rows were as it wants them, and still have that template's id. So a change of nothing writes no row.
+    :param alike_id: an older template of the stack, whose rows were as this one wants them when it became the goal, and
+        still have that template's id. So what does not change is not written.
+    :param unlike: names of the resources of which that is not so.
     """
 
     id: str
@@ -45,10 +46,21 @@ class Template:
     content: Mapping[str, Json]
     summary: Mapping[str, Json] = field(default_factory=dict)
     alike_id: str | None = None
+    unlike: tuple[str, ...] = ()
 
     def is_of(self, row: Resource) -> bool:
         """Whether a row was made, or last changed, for this template."""
-        return row.template_id is not None and row.template_id in (self.id, self.alike_id)
+        return not self.others((row,))
+
+    def others(self, rows: Iterable[Resource]) -> list[Resource]:
+        """Those of some rows that were not."""
+        alike_id, unlike = self.alike_id, frozenset(self.unlike)
+        return [
+            row
+            for row in rows
+            if row.template_id is None
+            or (row.template_id != self.id and (row.template_id != alike_id or row.name in unlike))
+        ]
 
 
 @quickly_made

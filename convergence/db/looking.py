@@ -17,6 +17,9 @@ from convergence.db.scopes import HeldResource, Scope, ViewT
 from convergence.errors import Conflict, OlderState
 from convergence.values import quickly_made
 
+MANY_LEFTOVERS = 50
+"""So many of what is left over are named; see `NodeView.leftovers`."""
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)

@@ -227,6 +227,7 @@ def upgrade() -> None:
         sa.Column('content', LONG_TEXT, nullable=False),
         sa.Column('summary', LONG_TEXT, nullable=False),
         sa.Column('alike_id', sa.String(length=36), nullable=True),
+        sa.Column('unlike', LONG_TEXT, nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_template')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',

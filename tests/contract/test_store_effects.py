@@ -211,6 +211,10 @@ def test_of_all_rows_of_a_stack_those_of_older_templates_are_left_over(backend):
             assert view.leftovers == (('b', 'c') if each.phase is Phase.IN_SERVICE else ())
     backend.write(PurgeTemplates('S', ()), InsertTemplate(replace(TEMPLATE, id='T1', alike_id='T0')))
     assert backend.look(LastNode('V', 3)).leftovers == ('c',)
+    unlike = replace(TEMPLATE, id='T1', alike_id='T0', unlike=('a', 'b', 'x'))
+    backend.write(PurgeTemplates('S', ()), InsertTemplate(unlike))
+    assert backend.look(LastNode('V', 3)).leftovers == ('b', 'c')
+    assert backend.reader.template('T1') == unlike
 
 
 # --- resources --------------------------------------------------------------------------------------------------

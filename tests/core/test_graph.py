@@ -1,6 +1,7 @@
 """The graph: an update half from the template, a cleanup half from the rows, an end."""
 
 import itertools
+from dataclasses import replace
 
 from convergence.core import graph
 from convergence.core.graph import COMPLETE, IN_SERVICE, cleanup_key, update_key
@@ -129,3 +130,11 @@ def test_what_is_in_the_way_goes_before_another_one_of_its_name():
     assert 'update a after cleanup A1' in edges(graph.build(wanted, [left, used], {'B1'}, {'A1'}))
     waits = edges(graph.build(wanted, [left, used, row('B2')], {'B2'}, {'A1'}))
     assert {'cleanup A1 after cleanup B1', 'cleanup A1 after update a', 'cleanup B1 after update b'} <= {*waits}
+
+
+def test_names_come_after_all_that_they_require():
+    wanted = definitions(d='bc', c='a', b='a', a='', e='')
+    assert list(graph.requirements_first(wanted)) == ['a', 'c', 'b', 'd', 'e']
+    long = {f'r{number}': replace(wanted['a'], requires=(f'r{number + 1}',)) for number in range(3000)}
+    long['r3000'] = wanted['a']
+    assert [*graph.requirements_first(long)] == [*reversed(long)]

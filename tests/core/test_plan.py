@@ -137,6 +137,15 @@ def test_what_was_made_from_the_same_is_unchanged():
     assert still_the_same(wanted, rows) == ['a', 'b', 'c']
 
 
+def test_what_is_handed_on_is_looked_at_only_where_somebody_takes_it():
+    """So what is stored of it need not be opened; where it cannot be read, it hinders nobody else."""
+    wanted, rows = chain('a', 'b', 'c')
+    without = [replace(each, output=None, damaged=('output',)) for each in rows]
+    assert still_the_same(wanted, [rows[0], rows[1], without[2]]) == ['a', 'b', 'c']
+    assert still_the_same(wanted, [rows[0], rows[1], without[2]], c=('x',)) == ['a', 'b']
+    assert still_the_same(wanted, [rows[0], without[1], rows[2]]) == ['a']
+
+
 def test_what_is_to_be_visited_is_visited_with_what_reads_it_and_nothing_else():
     wanted, rows = chain('a', 'b', 'c')
     goal, chosen = Goal(wanted), {row.name: row for row in rows}
@@ -236,10 +245,43 @@ def test_rows_count_as_those_of_each_template_that_has_changed_nothing_of_them()
     assert decision.verdict.row_ids == {'a': 'A', 'b': 'B'}
     assert [effect.changes for effect in of_kind(decision, UpdateResources)] == [{'replaced_by': None}]
     changed = planned({**wanted, 'b': replace(wanted['b'], properties={'x': 1})}, *rows)
-    assert only(changed, InsertTemplate).template.alike_id is None
-    assert [(each.resource_ids, each.changes) for each in of_kind(changed, UpdateResources)] == [
-        (('A',), {'template_id': 'T1'})
+    assert only(changed, InsertTemplate).template == replace(request(wanted).template, alike_id='T0', unlike=('b',))
+    assert of_kind(changed, UpdateResources) == []
+
+
+def test_a_change_of_few_writes_no_row_of_those_that_it_leaves_as_they_are():
+    """F012: they count as rows of the new goal, and what is not as it wants it does not."""
+    wanted, rows = chain(*'abcdefg')
+    gone = row('X', name='x', template_id='T0')
+    goal = {**wanted, 'g': replace(wanted['g'], properties={'x': 1}), 'new': definition('new')}
+    decision = planned(goal, *rows, gone)
+    assert of_kind(decision, UpdateResources) == []
+    template = only(decision, InsertTemplate).template
+    assert (template.alike_id, template.unlike) == ('T0', ('g', 'new', 'x'))
+    assert template.others([*rows, gone]) == [rows[-1], gone]
+    changed = replace(
+        rows[-1], definition=goal['g'], digest=digest(goal['g'], {'f': rows[-2].output}), template_id='T1'
+    )
+    assert template.is_of(changed)
+    next_goal = replace(template, id='T2', alike_id=None, unlike=())
+    again = planned({**wanted, 'g': goal['g']}, *rows[:-1], changed, template=next_goal)
+    template = only(again, InsertTemplate).template
+    assert (template.alike_id, template.unlike) == ('T0', ('g',))
+    assert [(each.resource_ids, each.changes) for each in of_kind(again, UpdateResources)] == [
+        (('G',), {'template_id': 'T2'})
     ]
+    assert template.others([*rows, changed]) == [rows[-1], changed]
+
+
+def test_a_rollback_comes_back_to_the_rows_of_a_goal_that_has_changed_few():
+    """Not to what was there before it, though that has the id of the template that it is alike to."""
+    wanted, rows = chain('a', 'b', 'c')
+    goal = replace(request(wanted).template, id='T1', alike_id='T0', unlike=('c',))
+    older, newer = replace(rows[2], id='C0', created_at=99.0), replace(rows[2], template_id='T1')
+    back = replace(request(wanted, Action.ROLLBACK), template=goal, is_new_template=False)
+    decision = plan(plan_view(*rows[:2], older, newer), STACK, back, planner())
+    assert decision.verdict.row_ids == {'a': 'A', 'b': 'B', 'c': 'C'}
+    assert of_kind(decision, UpdateResources) == []
 
 
 def test_a_change_of_one_writes_it_and_what_it_reads():

@@ -13,7 +13,7 @@ from sqlalchemy import func, literal_column, select
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
 from convergence.db.statements import load
-from convergence.db.statements.hot import Hot
+from convergence.db.statements.hot import Hot, HotList
 from convergence.db.statements.locked_reads import LOCKED, LockedRead
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
@@ -57,6 +57,8 @@ def unlocked(statement):
         locking = unlocked(statement.lock.statement)
         noted = func.set_config(LOCKED, func.coalesce(locking.scalar_subquery(), ''), literal_column('true'))
         return LockedRead(Hot(locking), statement.read, (Hot(select(noted)), statement.noting[1]))
+    if isinstance(statement, HotList):
+        return HotList(statement.name, lambda length: unlocked(statement.build(length)))
     if isinstance(statement, Hot):
         return Hot(unlocked(statement.statement))
     assert statement._for_update_arg is not None

@@ -13,6 +13,7 @@ from convergence.core.rows import Resource, Stack
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import (
+    MANY_LEFTOVERS,
     SeenNode,
     awaits_end,
     held_row,
@@ -151,8 +152,8 @@ def _last_node(look: Look, scope: LastNode) -> NodeView:
     leftovers: tuple[str, ...] = ()
     if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
         goal = look.tables.template.get(traversal.template_id)
-        rows = [row for row in look.tables.resources_of(stack.id) if goal is None or not goal.is_of(row)]
-        leftovers = tuple(sorted(row.name for row in rows))[:50]
+        rows = look.tables.resources_of(stack.id)
+        leftovers = tuple(sorted(row.name for row in (rows if goal is None else goal.others(rows))))[:MANY_LEFTOVERS]
     late: tuple[int, ...] = ()
     if node.phase is Phase.IN_SERVICE:
         nodes = look.nodes(traversal.id)

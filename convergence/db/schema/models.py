@@ -114,6 +114,7 @@ TEMPLATE = Table(
     Column('content', JsonText(dict), nullable=False),
     Column('summary', JsonText(dict, lenient=True), nullable=False),
     Column('alike_id', ID),
+    Column('unlike', Series, nullable=False),
     **OPTIONS,
 )
 

@@ -29,6 +29,7 @@ from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import (
+    MANY_LEFTOVERS,
     SeenNode,
     awaits_end,
     held_row,
@@ -74,6 +75,7 @@ from convergence.db.statements.row_columns import (
     resource_of,
 )
 from convergence.db.statements.together import Rows, Writes, answers_last_alone
+from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -81,16 +83,22 @@ from convergence.values import replace
 _NO_LIMIT = 2**62
 
 
-_ALIKE = select(TEMPLATE.c.alike_id).where(TEMPLATE.c.id == bindparam('template')).scalar_subquery()
-READ_LEFTOVERS = (
-    select(RESOURCE.c.name)
-    .where(
+READ_ALIKE = Hot(select(TEMPLATE.c.alike_id, TEMPLATE.c.unlike).where(TEMPLATE.c.id == bindparam('template')))
+_OTHERS = select(RESOURCE.c.name).order_by(RESOURCE.c.name).limit(MANY_LEFTOVERS)
+READ_LEFTOVERS = Hot(
+    _OTHERS.where(
         RESOURCE.c.stack_id == bindparam('stack'),
         RESOURCE.c.template_id.is_distinct_from(bindparam('template')),
-        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(_ALIKE)),
+        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(bindparam('alike'))),
     )
-    .order_by(RESOURCE.c.name)
-    .limit(50)
+)
+READ_UNLIKE = HotList(
+    'names',
+    lambda length: _OTHERS.where(
+        RESOURCE.c.stack_id == bindparam('stack'),
+        RESOURCE.c.template_id == bindparam('alike'),
+        among(RESOURCE.c.name, 'names', length),
+    ),
 )
 
 
@@ -251,15 +259,17 @@ READ_DEPENDENTS = select(SYNC_POINT.c.resource_id).where(
     SYNC_POINT.c.phase == Phase.UPDATE,
     SYNC_POINT.c.status.in_(UNDONE),
 )
-LOCK_SOME = (
-    by_key(select(*RESOURCE_COLUMNS), RESOURCE)
-    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
-    .order_by(RESOURCE.c.id)
-    .with_for_update()
-)
+
+
+def _lock_some(length: int) -> Select[Any]:
+    some = by_key(select(*UNOPENED_COLUMNS), RESOURCE).where(among(RESOURCE.c.id, 'resources', length))
+    return some.order_by(RESOURCE.c.id).with_for_update()
+
+
+LOCK_SOME = HotList('resources', _lock_some)
 # Not on MySQL: the index that leads to the rows of a stack would be locked too.
 LOCK_ALL = Hot(
-    select(*RESOURCE_COLUMNS).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id).with_for_update()
+    select(*UNOPENED_COLUMNS).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id).with_for_update()
 )
 READ_READY = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.resource_id)
@@ -434,8 +444,7 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
         added = {'traversal': traversal.id, 'first': traversal.late_numbers[0]}
         late = tuple(connection.execute(READ_LATE, added).scalars())
     if node.phase is Phase.IN_SERVICE and last is None and traversal.template_id is not None:
-        found = connection.execute(READ_LEFTOVERS, {'stack': stack.id, 'template': traversal.template_id})
-        leftovers = tuple(found.scalars())
+        leftovers = _leftovers(connection, stack.id, traversal.template_id)
     awaits = awaits_end(node, last, traversal, stack)
     around = _awaiting(seen, rest) if awaits is not None and awaits == held_around else None
     return NodeView(
@@ -449,6 +458,17 @@ def _last_node(connection: Connection, scope: LastNode) -> NodeView:
         around=around,
         has_webhook=bool(has_webhook),
     )
+
+
+def _leftovers(connection: Connection, stack_id: str, template_id: str) -> tuple[str, ...]:
+    """Names of rows that are not of a template; see `Template.others`."""
+    found = READ_ALIKE.first(connection, {'template': template_id})
+    alike_id, unlike = found or (None, ())
+    of_stack = {'stack': stack_id, 'template': template_id, 'alike': alike_id}
+    names = READ_LEFTOVERS.all(connection, of_stack)
+    for some in chunks(unlike):
+        names += READ_UNLIKE.all(connection, {**of_stack, 'names': some})
+    return tuple(sorted(name for (name,) in names))[:MANY_LEFTOVERS]
 
 
 def _awaiting(seen: SeenNode, rest: Sequence[Any]) -> FinishView | None:
@@ -566,7 +586,7 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
 
 
 def _locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
-    return [resource_of(*row) for row in connection.execute(LOCK_SOME, {'resources': list(keys)})]
+    return unopened(LOCK_SOME.all(connection, {'resources': keys}), connection.dialect)
 
 
 def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | None:
@@ -604,7 +624,7 @@ def _lock_rows_of(connection: Connection, stack: Stack) -> tuple[Resource, ...]:
     """
     of_stack = {'stack': stack.id}
     if stack.resource_count <= CHUNK and backend_of(connection) != 'mysql':
-        return tuple(resource_of(*row) for row in LOCK_ALL.all(connection, of_stack))
+        return tuple(unopened(LOCK_ALL.all(connection, of_stack), connection.dialect))
     keys = [key for (key,) in READ_RESOURCE_IDS.all(connection, of_stack)]
     return tuple(row for some in chunks(keys) for row in _locked(connection, some))
 

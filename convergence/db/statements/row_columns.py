@@ -41,7 +41,7 @@ TRAVERSAL_COLUMNS = columns(TRAVERSAL, Traversal)
 NODE_COLUMNS = columns(SYNC_POINT, Node)
 RESOURCE_COLUMNS = columns(RESOURCE, Resource)
 
-_ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
+ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
 """What stands for a value that could not be read; None for all others."""
 
 
@@ -59,7 +59,7 @@ def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT
     names = [column.name for column in of]
     damaged = tuple(name for name, value in zip(names, values, strict=True) if value is UNREADABLE)
     read: list[Any] = [
-        _ABSENT.get(name) if value is UNREADABLE else value for name, value in zip(names, values, strict=True)
+        ABSENT.get(name) if value is UNREADABLE else value for name, value in zip(names, values, strict=True)
     ]
     return replace(kind(*read), damaged=damaged)
 

@@ -170,7 +170,9 @@ class PlannedChanges:
         row = self.chosen.get(definition.name)
         if definition.name in self._finished:
             wanted = self._previewed(definition, row)
-            return PlannedChange(PreviewedAction.UNCHANGED, output=self._finished[definition.name], wanted=wanted)
+            return PlannedChange(
+                PreviewedAction.UNCHANGED, output=self._finished[definition.name].output, wanted=wanted
+            )
         try:
             return self._decided(definition, row)
         except errors.ConvergenceError as error:
