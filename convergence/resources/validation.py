@@ -151,7 +151,7 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
         return []  # others have made the object; nobody asks what from
     schema = PropertySchema.of(kind.Properties)
     problems = schema.check_encoded(definition.properties, place, within(definition.hidden, PROPERTIES))
-    if not problems:
+    if not problems and type(kind).unfit is not ResourceType.unfit:  # what is known is not worked out for nobody
         known = schema.known(definition.properties)
         problems = [Problem(message, place()) for message in kind.unfit(known, compiled.goal.definitions.keys())]
     problems += _wrong_policy(compiled, definition, kind)

@@ -17,10 +17,12 @@ from convergence.db.schema.sealing import opened, seal_of
 from convergence.documents import AnyJson
 from convergence.errors import CannotBeRead, SealedWithAnotherKey
 
+_ENCODER = json.JSONEncoder(separators=(',', ':'), allow_nan=False, ensure_ascii=False)
+
 
 def dumps(value: Any) -> str:
     """JSON text, compact; refuses what JSON does not have (NaN, infinity)."""
-    return json.dumps(value, separators=(',', ':'), allow_nan=False, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 class Documented(Protocol):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from sqlalchemy import Delete, Double, and_, bindparam, case, delete, func, insert, not_, or_, select, update
@@ -39,7 +40,8 @@ from convergence.db.statements.changing import (
     takes_more_at_once,
     update_by_id,
 )
-from convergence.db.statements.hot import FEW, Hot, HotList, HotRows, among
+from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.hot_rows import HotRows
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import chunks
@@ -60,6 +62,11 @@ def _field_names(kind: Hashable) -> tuple[str, ...]:
 
 def _values(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _field_names(cast('Hashable', type(row)))}
+
+
+def _columns(kind: type, rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """The values of all rows of a kind, for each column."""
+    return {name: list(map(attrgetter(name), rows)) for name in _field_names(kind)}
 
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -184,8 +191,9 @@ WAITING_FOR = Hot(
 INSERT_STACK = Hot(insert(STACK), (*_field_names(Stack), 'live_name'))
 INSERT_TEMPLATE = Hot(insert(TEMPLATE), _field_names(Template))
 INSERT_TRAVERSAL = Hot(insert(TRAVERSAL), _field_names(Traversal))
-INSERT_NODES = HotRows(SYNC_POINT, (*_field_names(Node), 'notified_at'))
-INSERT_ROWS = HotRows(RESOURCE, _field_names(Resource))
+_OF_NODE = (*_field_names(Node), 'notified_at')
+INSERT_NODES = HotRows(SYNC_POINT, _OF_NODE, tuple(name for name in _OF_NODE if name != 'traversal_id'))
+INSERT_ROWS = HotRows(RESOURCE, _field_names(Resource), ('id', 'name', 'type'))
 # Whoever removes credentials locks their row first and looks for references afterwards.
 REFER_TO_CREDENTIALS = (
     update(CREDENTIALS)
@@ -258,16 +266,9 @@ def _insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Re
     def notified_at(node: Node) -> float | None:
         return now if node.status is NodeStatus.READY and node.number not in behind else None
 
-    for some in chunks(effect.nodes, 1000):
-        _add_rows(writes, INSERT_NODES, [{**_values(node), 'notified_at': notified_at(node)} for node in some])
-
-
-def _add_rows(writes: Writes, hot: HotRows, rows: Sequence[Mapping[str, Any]]) -> None:
-    if 0 < len(rows) <= FEW:
-        writes.add(hot.call(rows))
-        return
-    writes.send()
-    hot.write(writes.connection, rows)
+    columns = _columns(Node, effect.nodes)
+    columns['notified_at'] = [notified_at(node) for node in effect.nodes]
+    INSERT_NODES.add(writes, columns)
 
 
 def _end_traversal(writes: Writes, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
@@ -335,8 +336,7 @@ def _revoke_addresses(connection: Connection, effect: effects.RevokeAddresses) -
 
 
 def _insert_resources(writes: Writes, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
-    for some in chunks(effect.resources, 1000):
-        _add_rows(writes, INSERT_ROWS, [_values(row) for row in some])
+    INSERT_ROWS.add(writes, _columns(Resource, effect.resources))
 
 
 def _update_resources(connection: Connection, effect: effects.UpdateResources) -> None:

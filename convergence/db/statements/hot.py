@@ -26,14 +26,12 @@ from sqlalchemy import (
     Integer,
     Select,
     Subquery,
-    Table,
     Update,
     bindparam,
     case,
     cast,
     exc,
     func,
-    insert,
     literal,
     literal_column,
     select,
@@ -265,48 +263,6 @@ class HotList:
         return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
 
 
-FEW = 16
-"""Rows that are stored by a statement of their own for each number of rows."""
-
-
-@dataclass(eq=False, slots=True)
-class HotRows:
-    """An INSERT of some rows, in one statement: there is one text for each number of few rows.
-
-    Of many rows each costs less than what SQLAlchemy needs to begin, and it cuts them into pieces.
-
-    :param names: the columns; others have the defaults that the server knows.
-    """
-
-    table: Table
-    names: tuple[str, ...]
-    _of_count: dict[int, Hot] = field(default_factory=dict)
-
-    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Carry it out, for as many rows as you like.
-
-        :raises SQLAlchemyError: see `Hot.write`.
-        """
-        if len(rows) > FEW:
-            connection.execute(insert(self.table), rows)
-        elif rows:
-            call = self.call(rows)
-            call.hot.write(connection, call.values)
-
-    def call(self, rows: Sequence[Mapping[str, Any]]) -> HotCall:
-        """It, with its values, for those who send it later: from one to `FEW` rows."""
-        given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
-        return self._hot(len(rows)).call(given)
-
-    def _hot(self, count: int) -> Hot:
-        hot = self._of_count.get(count)
-        if hot is None:
-            kinds = [(name, self.table.c[name].type) for name in self.names]
-            rows = [{name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)]
-            hot = self._of_count[count] = Hot(insert(self.table).values(rows))
-        return hot
-
-
 def _one_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return case((condition, literal_column('1')), else_=literal_column('0'))
 
@@ -355,24 +311,25 @@ def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> HotFo
 
 
 def executed(
-    connection: Connection, text: str, parameters: Any, send: Callable[[Any, str, Any], object]
+    connection: Connection, text: str, parameters: Any, send: Callable[[Any, str, Any], object], *, many: bool = False
 ) -> DriverCursor:
     """The cursor with the answer to a text, of which whoever listens to statements is told.
 
     :param send: hands to a cursor what the listeners have made of text and parameters.
+    :param many: whether the parameters are those of each of some rows.
     :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
     """
     if not connection.in_transaction():
         connection.begin()
     cursor: Any = connection.connection.cursor()
     for listener in connection.dispatch.before_cursor_execute:
-        text, parameters = listener(connection, cursor, text, parameters, None, False)
+        text, parameters = listener(connection, cursor, text, parameters, None, many)
     try:
         send(cursor, text, parameters)
     except connection.dialect.loaded_dbapi.Error as error:
         raise as_raised(connection, text, error) from error
     for listener in connection.dispatch.after_cursor_execute:
-        listener(connection, cursor, text, parameters, None, False)
+        listener(connection, cursor, text, parameters, None, many)
     return cursor
 
 

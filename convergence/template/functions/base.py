@@ -16,7 +16,7 @@ from convergence.errors import ConvergenceError, InvalidTemplateReference, Stack
 from convergence.template.encoding import call, decode, encode, function_of
 from convergence.template.limits import CALL_STEPS, Budget
 from convergence.template.parameters import Parameter
-from convergence.values import replace
+from convergence.values import quickly_made, replace
 
 
 class EvaluationFailed(ConvergenceError):
@@ -108,6 +108,7 @@ class HiddenReads:
         self.count += 1
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Compiling:
     """What a function may use while a template is read.
