@@ -4,29 +4,20 @@ SQLAlchemy builds a context and a result for each execution, which costs more th
 itself, and for a row of seventy columns three times as much. What is sent, how values are written and read, what an
 error means, and that whoever listens to statements is told of this one, is the same either way.
 
-PostgreSQL plans such a statement once for each connection: to plan the one that reads a node costs twice as much as to
-carry it out. (The drivers of MariaDB cannot have statements prepared, and in SQLite there is little to plan.)
-
 How several go to a server together: see `convergence.db.statements.together`.
 """
 
 from __future__ import annotations
 
-import itertools
-import re
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
-    Delete,
-    Insert,
     Integer,
-    Select,
     Subquery,
-    Update,
     bindparam,
     case,
     cast,
@@ -39,98 +30,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.engine import Connection, Dialect
 
-Statement: TypeAlias = Select[Any] | Update | Delete | Insert
-Parameters: TypeAlias = Any
-"""Values as a driver takes them, by name or by place."""
+from convergence.db.statements.forms import HotForm, Statement, form_of
+
 DriverCursor: TypeAlias = Any
 """That of a driver."""
-
-_Process: TypeAlias = Callable[[Any], Any]
-
-_PREPARED = 'prepared'
-"""Key in the `info` of a connection: the names of the statements that its server has planned for it."""
-
-_names = itertools.count(1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """How a statement is planned, once for each connection, and how it is called afterwards."""
-
-    name: str
-    text: str
-    call: str
-
-    @classmethod
-    def of(cls, text: str) -> _Prepared:
-        """That of a text whose places have names."""
-        places: dict[str, int] = {}
-        numbered = re.sub(r'%\((\w+)\)s', lambda found: f'${places.setdefault(found[1], len(places) + 1)}', text)
-        name = f'convergence_{next(_names)}'
-        given = ', '.join(f'%({place})s' for place in places)
-        prepared = f'PREPARE {name} AS {numbered.replace("%%", "%")}'
-        return cls(name, prepared, f'EXECUTE {name} ({given})' if places else f'EXECUTE {name}')
-
-
-@dataclass(slots=True)
-class HotForm:
-    """A statement in the language of one server.
-
-    :param given: the name of each value in the text, and what makes of it what the driver takes.
-    :param fixed: values that are always the same, as the driver takes them.
-    :param order: the names in the order of the text, where its places have no names.
-    :param columns: the types of the answer; `read`: place and reader of those values that are not taken as they come.
-    :param prepared: where the server plans it once for each connection.
-    """
-
-    dialect: Dialect
-    text: str
-    given: tuple[tuple[str, _Process | None], ...]
-    fixed: Mapping[str, Any]
-    order: tuple[str, ...] | None
-    columns: tuple[Any, ...]
-    prepared: _Prepared | None = None
-    read: tuple[tuple[int, _Process], ...] | None = None
-
-    def parameters(self, values: Mapping[str, Any]) -> Parameters:
-        """The values as the driver takes them."""
-        made = {name: values[name] if write is None else write(values[name]) for name, write in self.given}
-        if self.fixed:
-            made.update(self.fixed)
-        return made if self.order is None else tuple(made[name] for name in self.order)
-
-    def send(self, connection: Connection, cursor: Any, parameters: Any) -> None:
-        """Carry it out."""
-        cursor.execute(self.called(connection, cursor), parameters)
-
-    def called(self, connection: Connection, cursor: Any) -> str:
-        """How it is called, once its server has planned it for this connection."""
-        if self.prepared is None:
-            return self.text
-        known: set[str] = connection.info.setdefault(_PREPARED, set())
-        if self.prepared.name not in known:
-            cursor.execute(self.prepared.text)
-            known.add(self.prepared.name)
-        return self.prepared.call
-
-    def understood(self, rows: Iterable[Sequence[Any]], description: Sequence[Any]) -> list[list[Any]]:
-        """The rows of its answer, of those that the driver gives."""
-        answer = [list(row) for row in rows]
-        if answer:
-            for place, read in self._readers(description):
-                for row in answer:
-                    row[place] = read(row[place])
-        return answer
-
-    def _readers(self, description: Sequence[Any]) -> tuple[tuple[int, _Process], ...]:
-        """How the values of a row are read: what a type makes of one may depend on the type in the server."""
-        if self.read is None:
-            found = (
-                (place, each.dialect_impl(self.dialect).result_processor(self.dialect, description[place][1]))
-                for place, each in enumerate(self.columns)
-            )
-            self.read = tuple((place, read) for place, read in found if read is not None)
-        return self.read
 
 
 @dataclass(eq=False, slots=True)
@@ -207,7 +110,7 @@ class Hot:
         """It in the language of one server."""
         form = self._forms.get(dialect)
         if form is None:
-            form = self._forms[dialect] = _form(dialect, self.statement, self.names)
+            form = self._forms[dialect] = form_of(dialect, self.statement, self.names)
         return form
 
 
@@ -287,27 +190,6 @@ def each_of(column: ColumnElement[Any], name: str, length: int) -> Subquery:
     """
     members = [bindparam(f'{name}_{place}', type_=column.type) for place in range(length)]
     return select(func.unnest(cast(array(members), ARRAY(Integer))).label('number')).subquery()
-
-
-def _form(dialect: Dialect, statement: Statement, names: Sequence[str]) -> HotForm:
-    if isinstance(statement, Insert):
-        statement = statement.inline()  # the key that the server gives is not asked for
-    compiled: Any = statement.compile(dialect=dialect, column_keys=list(names) or None)
-    given, fixed = [], {}
-    defaults = {column.key: column.default.arg for column in compiled.insert_prefetch}
-    for bound, name in compiled.bind_names.items():
-        write = bound.type.dialect_impl(dialect).bind_processor(dialect)
-        if bound.required or name in names:
-            given.append((name, write))
-        else:
-            value = defaults.get(name, bound.effective_value)
-            fixed[name] = value if write is None else write(value)
-    answer: Any = getattr(statement, 'exported_columns', ())
-    columns = tuple(column.type for column in answer)
-    order = tuple(compiled.positiontup) if compiled.positional else None
-    text = str(compiled)
-    prepared = _Prepared.of(text) if dialect.name == 'postgresql' else None
-    return HotForm(dialect, text, tuple(given), fixed, order, columns, prepared)
 
 
 def executed(
