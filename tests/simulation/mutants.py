@@ -1269,6 +1269,14 @@ MUTANTS = (
         Faults(lag=0.2),
     ),
     Mutant(
+        'two servers give the same number to a late cleanup',
+        (Edit(f'{APPLY}:_append_cleanup', 'traversal.node_count == effect.node.number', 'True'),),
+        ('drift_is_repaired',),
+        Faults(lag=0.3),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
         'a thread forgets what it has kept back to go on with',
         (Edit(f'{IN_A_ROW}:_Kept.attend', 'self.node = number', 'pass'),),
         ('basic_create', 'update_add'),

@@ -84,6 +84,11 @@ def test_drift_is_put_right_although_the_database_did_not_show_what_was_to_be_ob
     assert run(Scenario.load(DIRECTORY / f'{name}.py'), RunPlan(faults=faults), seed).steps
 
 
+def test_two_rows_are_replaced_at_one_moment_on_two_servers():
+    """Each server counted the nodes for itself, and the one late cleanup was written over the other."""
+    assert run(Scenario.load(DIRECTORY / 'drift_is_repaired.py'), RunPlan(faults=Faults(lag=0.3)), 24).steps
+
+
 def test_there_are_enough_scenarios():
     assert len(SCENARIOS) >= 60
 
