@@ -139,11 +139,18 @@ MUTANTS = (
         (
             Edit(
                 f'{OBSERVED}._enrol',
-                "past = {name: getattr(before, name) for name in (*FRESH, 'told')} if before is not None else FRESH",
-                'past = FRESH',
+                'past = follows.before.get(row.name, Past(row.id, row.name))',
+                'past = Past(row.id, row.name)',
             ),
         ),
         ('drift_removes_again_and_again',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a repair that fails has what is known of an object forgotten',
+        (Edit('convergence.core.observation:succession', 'is_complete or each.name in present', 'True'),),
+        ('drift_after_repairs_that_fail',),
         sweeps=1_500,
         steps=20_000,
     ),

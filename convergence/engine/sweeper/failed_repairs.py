@@ -86,8 +86,8 @@ class FailedRepairs:
         LOG.info('Stack %s is repaired again, after a repair has failed: %s', stack.name, cause)
         self._traversals.start(stack, request)
         pause_s = repair_pause_s(self._options.first_pause_s, attempt)
-        concerned = (*broken, *drifted)
-        self._rows.repair_begun({row.stack_id for row in concerned}, {row.id: pause_s for row in concerned})
+        concerned = {row.id: row for row in (*broken, *drifted)}
+        self._rows.repair_begun([(row, pause_s) for row in concerned.values()])
 
     def _may(self, stack: Stack, wanted: Mapping[str, Definition], broken: Collection[str]) -> bool:
         """Whether all that has failed is to be put right by the policy of now, or made of something that is."""

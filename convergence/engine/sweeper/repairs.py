@@ -83,8 +83,8 @@ class DriftRepairs:
             return bool(hopeless)
         self._traversals.start(stack, self._request(stack, mendable))
         first_s = self._options.first_pause_s
-        pauses = {each.known.row.id: repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable}
-        self._rows.repair_begun({each.known.row.stack_id for each in mendable}, pauses)
+        pauses_s = (repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable)
+        self._rows.repair_begun(list(zip((each.known.row for each in mendable), pauses_s, strict=True)))
         return True
 
     def _request(self, stack: Stack, drifted: Sequence[Drifted]) -> Request:
