@@ -512,6 +512,15 @@ def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
     assert told == [(1, True), (1, True), (0, False), (0, False)]
 
 
+def test_what_is_put_off_waits_no_shorter_than_after_its_last_repair(rows):
+    give_policy(rows, DriftPolicy.REPAIR)
+    enrol(rows, policies=REPAIR)
+    see(rows)
+    rows.observations.repair_begun([(FREE, 1000.0), (SECOND, 0.0)])
+    rows.observations.repair_put_off(['R', 'R2'], 0.0)
+    assert to_repair(rows) == [('S', 'r2')]
+
+
 def test_an_object_that_is_made_again_keeps_the_count_of_repairs(rows):
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)

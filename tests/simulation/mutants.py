@@ -148,6 +148,33 @@ MUTANTS = (
         steps=20_000,
     ),
     Mutant(
+        'what differed before the last repair is repaired once more',
+        (
+            Edit(
+                f'{REPAIRS}._request',
+                'if not seen.items() <= {row.id: row.fence for row in view.resources}.items():',
+                'if False:',
+            ),
+        ),
+        ('drift_comes_again_and_again',),
+        Faults(lag=0.3),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a repair after one that has failed is not counted',
+        (
+            Edit(
+                'convergence.engine.sweeper.failed_repairs:FailedRepairs._again',
+                'broken.update((row.id, row) for row in view.resources if row.status is not Status.COMPLETE)',
+                'pass',
+            ),
+        ),
+        ('drift_after_repairs_that_fail',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
         'a repair that fails has what is known of an object forgotten',
         (Edit('convergence.core.observation:succession', 'is_complete or each.name in present', 'True'),),
         ('drift_after_repairs_that_fail',),

@@ -91,6 +91,12 @@ def test_the_count_of_repairs_outlives_a_replacement_that_is_replaced_itself(see
     assert run(Scenario.load(DIRECTORY / 'drift_removes_again_and_again.py'), RunPlan(faults=faults), seed).steps
 
 
+@pytest.mark.parametrize(('name', 'seed'), [('drift_comes_again_and_again', 10), ('drift_after_repairs_that_fail', 33)])
+def test_an_engine_that_is_shown_what_was_before_the_last_repair_begins_none_too_many(name, seed):
+    """One took what was put right by then for what differs; one did not see what had failed, and counted nothing."""
+    assert run(Scenario.load(DIRECTORY / f'{name}.py'), RunPlan(faults=Faults(lag=0.3)), seed).steps
+
+
 def test_two_rows_are_replaced_at_one_moment_on_two_servers():
     """Each server counted the nodes for itself, and the one late cleanup was written over the other."""
     assert run(Scenario.load(DIRECTORY / 'drift_is_repaired.py'), RunPlan(faults=Faults(lag=0.3)), 24).steps

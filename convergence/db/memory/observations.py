@@ -196,8 +196,9 @@ class MemoryObservations:
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
         with self._writing():
             for key in resource_ids:
-                if key in self._rows:
-                    self._rows[key] = replace(self._rows[key], repair_at=self._memory.clock() + for_s)
+                known, at = self._rows.get(key), self._memory.clock() + for_s
+                if known is not None and (known.repair_at or 0.0) < at:
+                    self._rows[key] = replace(known, repair_at=at)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
         """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too."""

@@ -329,8 +329,9 @@ class Observations:
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
-        mine = OBSERVATION.c.resource_id.in_(resource_ids)
-        later = update(OBSERVATION).where(mine).values(repair_at=database_now() + for_s)
+        at = database_now() + for_s
+        is_sooner = or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at < at)
+        later = update(OBSERVATION).where(OBSERVATION.c.resource_id.in_(resource_ids), is_sooner).values(repair_at=at)
         self._store.write(lambda connection: connection.execute(later).rowcount, self.repair_put_off)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
