@@ -298,7 +298,7 @@ class AppendCleanup:
     """A cleanup node for a row that had none when the traversal was planned; the stack row is locked.
 
     :param node: ready, or `WAITING` for the node that says that everything wanted is in service; that one counts all
-        late nodes as waiting for it (see `Traversal.late_numbers`).
+        late nodes as waiting for it (see `Traversal.late_numbers`). Where another one has got its number: `Conflict`.
     :param before: the node that ends the traversal; if that does not wait any more: `Conflict`.
     :param rows_after: keys of rows that the node's row was built on: their cleanup nodes wait for this one too, unless
         they are ready already, for then somebody may have begun.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -67,6 +67,7 @@ class Observation:
     """What is known of the object of one resource row. Times are seconds since the epoch.
 
     :param resource_id: the row; it has at most one.
+    :param name: of the resource.
     :param fence: that of the row when the object was looked at. Who claims a row raises it, so an observation is good
         for as long as the row has this one.
     :param found, names, live, reason: as in `Comparison`; `live` is empty where it cannot be read.
@@ -88,6 +89,7 @@ class Observation:
 
     resource_id: str
     stack_id: str
+    name: str
     fence: int
     found: ObservedState
     names: tuple[str, ...]
@@ -113,6 +115,11 @@ class Observation:
         same = (self.found, self.names, self.live) == (sight.found, sight.names, sight.live)
         return same and self.looked_at is not None and self.fence == fence
 
+    @property
+    def past(self) -> Past:
+        """What outlives the row."""
+        return Past(self.resource_id, self.name, self.repairs, self.repair_at, self.given_up, self.told)
+
     def as_of(self, fence: int) -> Observation:
         """What it tells of its row as that is now: nothing, where somebody has claimed the row since."""
         if self.fence == fence or self.looked_at is None:
@@ -120,6 +127,49 @@ class Observation:
         return replace(
             self, fence=fence, found=ObservedState.UNKNOWN, names=(), live={}, reason='', alike=0, looked_at=None
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is known of an object that outlives its row: what takes its place keeps changing just as it did.
+
+    All as in `Observation`.
+    """
+
+    resource_id: str
+    name: str
+    repairs: int = 0
+    repair_at: float | None = None
+    given_up: bool = False
+    told: ObservedState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """What becomes of what is known of the objects of a stack, when it is looked which of them are to be observed.
+
+    :param before: what is known of objects that are not observed any more, by the names of their resources.
+    :param over: the keys of the rows of which nothing has to be known any more, once the stack has come to rest.
+    """
+
+    before: Mapping[str, Past]
+    over: frozenset[str]
+
+
+def succession(
+    known: Iterable[Past], observed: Collection[str], present: Collection[str], *, is_complete: bool
+) -> Succession:
+    """Who follows whom, by name: a replacement may fail, and be replaced, and its row be gone before anybody looks.
+
+    Of a resource without an object something stays known while its stack has failed: the next repair makes it.
+
+    :param observed: keys of the rows whose objects are to be observed.
+    :param present: names of the resources that have an object, whether it is to be observed or not.
+    :param is_complete: whether the stack is.
+    """
+    gone = sorted((each for each in known if each.resource_id not in observed), key=lambda each: each.repairs)
+    over = frozenset(each.resource_id for each in gone if is_complete or each.name in present)
+    return Succession({each.name: each for each in gone}, over)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ asked of a database, and stands in no port.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -246,8 +246,8 @@ class ObservationsPort(Protocol):
         :param pauses: seconds after the end of the first in a row, of the second, and so on; after more none is due.
         """
 
-    def repair_begun(self, stack_ids: Collection[str], pauses: Mapping[str, float]) -> None:
-        """A repair of some objects of some stacks was begun; for each the seconds until another one may begin.
+    def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
+        """A repair of the objects of some rows was begun; for each the seconds until another one may begin.
 
         It may be over by now: then it counts for what has taken their places.
         """

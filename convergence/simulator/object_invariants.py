@@ -11,6 +11,7 @@ from typing_extensions import override
 from convergence import template
 from convergence.core import effects
 from convergence.core.claim import Step, StepDecision
+from convergence.core.leftover import LATE
 from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
@@ -38,6 +39,7 @@ class Tracked(Invariant):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._left: set[str] = set()
+        self._leftovers: set[str] = set()
 
     @override
     def went_back(self) -> None:
@@ -50,6 +52,8 @@ class Tracked(Invariant):
         objects, late = self.world.reality.objects, self.world.reality.late
         for key, change in step.resources.items():
             before, after = change.before, change.after
+            if before is None and after is not None and after.status_reason == LATE:
+                self._leftovers.add(key)
             if after is None and before is not None:
                 if before.token is not None and self._is_left(step, before):
                     self._left.add(before.token)
@@ -119,11 +123,22 @@ class Tracked(Invariant):
             yield f'{thing.id} is made, but no row knows of it'
 
     def _is_made_again(self, thing: PhysicalObject) -> bool:
-        """Whether an object takes the place of one that is gone, of whose removal the rows know nothing (any more)."""
+        """Whether an object takes the place of one that is gone, of whose removal the rows know nothing (any more).
+
+        Nor does the row of a leftover, of which somebody has told who had lost the row that it was made for: that may
+        have been removed meanwhile, and its object with it. Whoever removes a leftover of a type of which only another
+        creation tells makes it once more, to learn its id.
+        """
         reality = self.world.reality
-        others = (each for each in reality.objects.values() if each.id != thing.id)
+        if any(each.token == thing.token for each in reality.objects.values() if each.id != thing.id):
+            return False
         removed = any(each.thing.token == thing.token for each in reality.harmed.values())
-        return (bool(self.world.losses) or removed) and not any(each.token == thing.token for each in others)
+        return bool(self.world.losses) or removed or (thing.kind in ENFORCED and self._is_of_leftover(thing))
+
+    def _is_of_leftover(self, thing: PhysicalObject) -> bool:
+        """Whether an object is made for a row that is being removed, and is there only because somebody told late."""
+        rows = (row for row in self.world.store.tables.resource.values() if row.token == thing.token)
+        return all(row.action is Action.DELETE and row.id in self._leftovers for row in rows)
 
 
 class AfterReplacement(Invariant):

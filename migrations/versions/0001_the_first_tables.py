@@ -278,6 +278,7 @@ def upgrade() -> None:
         'observation',
         sa.Column('resource_id', sa.String(length=36), nullable=False),
         sa.Column('stack_id', sa.String(length=36), nullable=False),
+        sa.Column('name', sa.String(length=255), nullable=False),
         sa.Column('fence', sa.Integer(), nullable=False),
         sa.Column('found', sa.String(16), nullable=False),
         sa.Column('names', LONG_TEXT, nullable=False),

@@ -461,7 +461,8 @@ def test_a_late_cleanup_comes_before_those_of_what_its_row_was_built_on_while_th
         for number, waiting, row in ((5, 2, 'A'), (6, 1, 'B'), (7, 0, 'C'), (8, 1, 'D'))
     )
     update = node(4, 1, (9,), resource_id='A')
-    backend.fill(nodes=(*NODES[:4], update, *cleanups, node(9, 6, phase=Phase.COMPLETE, name=None, resource_id=None)))
+    last = node(9, 6, phase=Phase.COMPLETE, name=None, resource_id=None)
+    backend.fill(traversal=replace(TRAVERSAL, node_count=10), nodes=(*NODES[:4], update, *cleanups, last))
     late = node(10, required_by=(9,), phase=Phase.CLEANUP, resource_id='LATE')
     backend.write(AppendCleanup(late, before=9, rows_after=('C', 'B', 'A', 'NO')))
     assert [backend.node(number).waiting for number in range(4, 10)] == [1, 3, 2, 0, 1, 7]
@@ -477,6 +478,17 @@ def test_a_cleanup_that_is_too_late_is_a_conflict(backend):
         backend.write(AppendCleanup(node(5, 1, (4,), phase=Phase.CLEANUP), before=4))
     assert backend.node(0).required_by == (2, 3)
     assert len(backend.reader.nodes('V')) == 5
+
+
+def test_a_late_cleanup_whose_number_another_one_has_got_is_a_conflict(backend):
+    """In a cluster the lock of the stack keeps nobody out on another server, who counts to the same number."""
+    backend.fill()
+    first = node(5, 1, (4,), phase=Phase.CLEANUP, resource_id='A')
+    backend.write(AppendCleanup(first, before=4))
+    with pytest.raises(errors.Conflict):
+        backend.write(AppendCleanup(node(5, 1, (4,), phase=Phase.CLEANUP, resource_id='B'), before=4))
+    assert backend.node(5) == first
+    assert backend.node(4).waiting == NODES[4].waiting + 1
 
 
 # --- all or nothing ---------------------------------------------------------------------------------------------

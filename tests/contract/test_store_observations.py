@@ -122,7 +122,7 @@ def test_what_is_enrolled_before_its_operation_is_seen_to_be_over_is_enrolled_ag
 def test_what_is_known_of_an_object_is_kept_until_another_one_has_taken_its_place(rows):
     """Whoever enrols in the middle of a repair must not forget how often it was tried."""
     enrol(rows)
-    rows.observations.repair_begun({'S'}, {'R': 0.0})
+    rows.observations.repair_begun([(FREE, 0.0)])
     repair = replace(TRAVERSAL, id='V2')
     rows.write(
         InsertTraversal(repair, ()),
@@ -158,7 +158,7 @@ def test_what_somebody_else_enrols_meanwhile_is_not_taken_for_one_without_a_row(
                     observations._insert(other, 'S', {row(other): DriftPolicy.REPORT}, SOON, {})
 
     def row(connection):
-        needed = [RESOURCES.c[name] for name in ('id', 'type', 'fence', 'replaces')]
+        needed = [RESOURCES.c[name] for name in ('id', 'name', 'type', 'fence')]
         return connection.execute(select(*needed).where(RESOURCES.c.id == 'R2')).one()
 
     event.listen(server_engine, 'before_cursor_execute', look)
@@ -456,7 +456,7 @@ def test_after_a_repair_the_next_waits_until_it_is_given_up_or_tried_again(rows)
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
     see(rows)
-    rows.observations.repair_begun({'S'}, {'R': 1000.0, 'R2': 0.0})
+    rows.observations.repair_begun([(FREE, 1000.0), (SECOND, 0.0)])
     assert to_repair(rows) == [('S', 'r2')]
     assert {key: each.repairs for key, each in known(rows).items()} == {'R': 1, 'R2': 1}
     give_up(rows, 'R2')
@@ -503,7 +503,7 @@ def test_a_deleted_stack_is_neither_enrolled_nor_repaired_again(backend):
 def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
-    rows.observations.repair_begun({'S'}, {'R': 0.0})
+    rows.observations.repair_begun([(FREE, 0.0)])
     give_up(rows, 'R')
     told = []
     for _ in range(4):
@@ -512,16 +512,74 @@ def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
     assert told == [(1, True), (1, True), (0, False), (0, False)]
 
 
+def test_what_is_put_off_waits_no_shorter_than_after_its_last_repair(rows):
+    give_policy(rows, DriftPolicy.REPAIR)
+    enrol(rows, policies=REPAIR)
+    see(rows)
+    rows.observations.repair_begun([(FREE, 1000.0), (SECOND, 0.0)])
+    rows.observations.repair_put_off(['R', 'R2'], 0.0)
+    assert to_repair(rows) == [('S', 'r2')]
+
+
 def test_an_object_that_is_made_again_keeps_the_count_of_repairs(rows):
     give_policy(rows, DriftPolicy.REPAIR)
     enrol(rows, policies=REPAIR)
-    rows.observations.repair_begun({'S'}, {'R': 0.0})
+    rows.observations.repair_begun([(FREE, 0.0)])
     rows.write(DeleteResource('R', None, FREE.fence), InsertResources((replace(FREE, id='R3', replaces='R'),)))
     see(rows)  # an observer may come first
     rows.observations.enrol(Unenrolled('S', 'V'), SOON, REPAIR, 10)
     assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 1}
-    rows.observations.repair_begun({'S'}, {'R': 0.0})  # the engine comes late: the repair is over
+    rows.observations.repair_begun([(FREE, 0.0)])  # the engine comes late: the repair is over
     assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R3': 2}
+
+
+def test_a_replacement_that_was_replaced_itself_before_anybody_looked_passes_the_count_on(rows):
+    """Its creation was interrupted, or has failed: its row was gone before the stack came to rest."""
+    enrol(rows)
+    rows.observations.repair_begun([(FREE, 0.0)])
+    again = replace(FREE, id='R4', replaces='R3')
+    rows.write(DeleteResource('R', None, FREE.fence), InsertResources((again,)))
+    rows.observations.repair_begun([(FREE, 0.0)])
+    assert rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10) == 1
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R4': 2}
+    rows.observations.repair_begun([(FREE, 0.0)])
+    assert known(rows)['R4'].repairs == 3
+
+
+def test_what_a_failed_repair_has_left_without_an_object_is_counted_on_by_the_next(rows):
+    enrol(rows)
+    rows.observations.repair_begun([(FREE, 0.0)])
+    broken = replace(FREE, id='R3', replaces='R', physical_id=None, status=Status.FAILED)
+    rows.write(
+        UpdateResource('R', None, FREE.fence, {'replaced_by': 'R3'}),
+        InsertResources((broken,)),
+        UpdateStack('S', 'V', {'status': Status.FAILED}),
+    )
+    assert rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10) == 0
+    rows.observations.repair_begun([(FREE, 0.0), (broken, 0.0)])  # of both rows of the name: it is one repair
+    rows.write(
+        DeleteResource('R', None, FREE.fence),
+        DeleteResource('R3', None, FREE.fence),
+        InsertResources((replace(FREE, id='R4', replaces='R3'),)),
+        UpdateStack('S', 'V', {'status': Status.COMPLETE}),
+    )
+    assert rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10) == 1
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R2': 0, 'R4': 2}
+    rows.write(DeleteResource('R4', None, FREE.fence))
+    rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10)
+    rows.write(InsertResources((FREE,)))
+    rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 10)
+    assert known(rows)['R'].repairs == 0, 'the stack was complete without it'
+
+
+def test_the_count_of_what_is_enrolled_only_the_next_time_is_not_forgotten(rows):
+    enrol(rows)
+    rows.observations.repair_begun([(FREE, 0.0), (SECOND, 0.0)])
+    replacements = (replace(FREE, id='R3', replaces='R'), replace(SECOND, id='R4', replaces='R2'))
+    rows.write(*(DeleteResource(key, None, FREE.fence) for key in ('R', 'R2')), InsertResources(replacements))
+    new = [rows.observations.enrol(Unenrolled('S', 'V'), SOON, NOTHING_SAID, 1) for _ in range(3)]
+    assert new == [1, 1, 0]
+    assert {key: each.repairs for key, each in known(rows).items()} == {'R3': 1, 'R4': 1}
 
 
 def test_what_could_not_be_begun_comes_after_the_others_and_what_has_a_new_policy_waits_for_it(rows):

@@ -26,7 +26,7 @@ from convergence.core.views import FinishView
 STACK = Stack('S', 's', 'p', Action.UPDATE, Status.COMPLETE, '', 'T', 'T', 'V', 60, False, 1.0)
 ROW = Resource('R', 'S', 'r', 'Type', Action.CREATE, Status.COMPLETE, 1.0, physical_id='x', fence=3)
 SEEN = Observation(
-    'R', 'S', 3, ObservedState.DIFFERS, ('p',), {'p': 1}, 'why', 5.0, 2, 9.0, LookSource.POLL, due_at=10.0
+    'R', 'S', 'r', 3, ObservedState.DIFFERS, ('p',), {'p': 1}, 'why', 5.0, 2, 9.0, LookSource.POLL, due_at=10.0
 )
 
 

@@ -136,7 +136,10 @@ def test_a_row_that_another_update_waits_for_is_not_left_parked_for_the_one_befo
     assert harness.reality.values() == {'thing0': 'b'}
 
 
-def test_an_engine_whose_answer_is_lost_says_again_what_it_has_begun(harness):
+@pytest.mark.parametrize(
+    ('content', 'is_silent'), [(nested(), False), (hot({'thing0': 'x'}), True)], ids=['with outputs', 'without']
+)
+def test_an_engine_whose_answer_is_lost_says_again_what_it_has_begun(harness, content, is_silent):
     act, told = harness.nesting.act_on_nested_stack, []
 
     def asked_twice(*arguments: Any) -> Any:
@@ -144,12 +147,13 @@ def test_an_engine_whose_answer_is_lost_says_again_what_it_has_begun(harness):
         return told[-1]
 
     harness.nesting.act_on_nested_stack = asked_twice
-    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})
+    child = {'type': CHILD} if is_silent else {'type': CHILD, 'value': 'a'}
+    stack_id = create(harness, {'child': child}, {CHILD: content})
     harness.run()
     assert harness.state(stack_id) == 'CREATE_COMPLETE'
     first, again = told
     assert first == again
-    assert first['is_parked']
+    assert (first['is_parked'], first['is_silent']) == (True, is_silent)
     assert len(harness.reader.traversals(child_of(harness, stack_id).id)) == 1
 
 

@@ -139,11 +139,45 @@ MUTANTS = (
         (
             Edit(
                 f'{OBSERVED}._enrol',
-                "past = {name: getattr(before, name) for name in (*FRESH, 'told')} if before is not None else FRESH",
-                'past = FRESH',
+                'past = follows.before.get(row.name, Past(row.id, row.name))',
+                'past = Past(row.id, row.name)',
             ),
         ),
         ('drift_removes_again_and_again',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'what differed before the last repair is repaired once more',
+        (
+            Edit(
+                f'{REPAIRS}._request',
+                'if not seen.items() <= {row.id: row.fence for row in view.resources}.items():',
+                'if False:',
+            ),
+        ),
+        ('drift_comes_again_and_again',),
+        Faults(lag=0.3),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a repair after one that has failed is not counted',
+        (
+            Edit(
+                'convergence.engine.sweeper.failed_repairs:FailedRepairs._again',
+                'broken.update((row.id, row) for row in view.resources if row.status is not Status.COMPLETE)',
+                'pass',
+            ),
+        ),
+        ('drift_after_repairs_that_fail',),
+        sweeps=1_500,
+        steps=20_000,
+    ),
+    Mutant(
+        'a repair that fails has what is known of an object forgotten',
+        (Edit('convergence.core.observation:succession', 'is_complete or each.name in present', 'True'),),
+        ('drift_after_repairs_that_fail',),
         sweeps=1_500,
         steps=20_000,
     ),
@@ -1267,6 +1301,14 @@ MUTANTS = (
         (Edit(f'{STORE}:MemoryStore._commit', 'look.held if isinstance(scope, WholeStack) else ()', '()'),),
         ('failed_create_is_rolled_back', 'nothing_wanted_at_all'),
         Faults(lag=0.2),
+    ),
+    Mutant(
+        'two servers give the same number to a late cleanup',
+        (Edit(f'{APPLY}:_append_cleanup', 'traversal.node_count == effect.node.number', 'True'),),
+        ('drift_is_repaired',),
+        Faults(lag=0.3),
+        sweeps=1_500,
+        steps=20_000,
     ),
     Mutant(
         'a thread forgets what it has kept back to go on with',

@@ -84,6 +84,24 @@ def test_drift_is_put_right_although_the_database_did_not_show_what_was_to_be_ob
     assert run(Scenario.load(DIRECTORY / f'{name}.py'), RunPlan(faults=faults), seed).steps
 
 
+@pytest.mark.parametrize('seed', [6, 51])
+def test_the_count_of_repairs_outlives_a_replacement_that_is_replaced_itself(seed):
+    """A worker died in the creation of one, whose row was gone before anybody came to look: all was counted anew."""
+    faults = Faults(drop=0.02, double=0.02, crash=0.002, lag=0.005)
+    assert run(Scenario.load(DIRECTORY / 'drift_removes_again_and_again.py'), RunPlan(faults=faults), seed).steps
+
+
+@pytest.mark.parametrize(('name', 'seed'), [('drift_comes_again_and_again', 10), ('drift_after_repairs_that_fail', 33)])
+def test_an_engine_that_is_shown_what_was_before_the_last_repair_begins_none_too_many(name, seed):
+    """One took what was put right by then for what differs; one did not see what had failed, and counted nothing."""
+    assert run(Scenario.load(DIRECTORY / f'{name}.py'), RunPlan(faults=Faults(lag=0.3)), seed).steps
+
+
+def test_two_rows_are_replaced_at_one_moment_on_two_servers():
+    """Each server counted the nodes for itself, and the one late cleanup was written over the other."""
+    assert run(Scenario.load(DIRECTORY / 'drift_is_repaired.py'), RunPlan(faults=Faults(lag=0.3)), 24).steps
+
+
 def test_there_are_enough_scenarios():
     assert len(SCENARIOS) >= 60
 

@@ -63,6 +63,16 @@ def test_nothing_else_is_expected_than_what_was_said_and_accepted(text):
         assert not verdict.error, f'seed {seed}: {verdict.error}'
 
 
+def test_who_only_learns_by_another_creation_what_a_late_worker_has_made_makes_it_once_more():
+    """A worker came back when the row was removed, with its object; the rule took what was made then for a second one.
+
+    It told of an object without an id, and so there was the row of a leftover: whoever removes that has to know the id.
+    """
+    faults = Faults(drop=0.02, lag=0.02, drift=0.005)
+    verdict, _ = execute(load(Path('random:112')), RunPlan(faults=faults), Choices(0), seed=0)
+    assert not verdict.error
+
+
 def test_calls_that_are_not_needed_are_left_out():
     whole = program(3)
     needed = next(line for line in whole.lines if 'create_stack' in line)

@@ -305,6 +305,8 @@ def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
     before = draft.node(traversal_id, effect.before)
     _expect(before is not None and before.status is NodeStatus.WAITING, f'node {effect.before} of {traversal_id}')
     assert before is not None
+    traversal = draft.get('traversal', traversal_id)
+    _expect(traversal.node_count == effect.node.number, f'the number of nodes of {traversal_id}')
     held_up = [
         node
         for node in draft.nodes(traversal_id)
@@ -315,7 +317,6 @@ def _append_cleanup(draft: Draft, effect: effects.AppendCleanup) -> None:
         draft.put_node(replace(follower, waiting=follower.waiting + 1))
     required_by = sorted(node.number for node in (*held_up, before))
     draft.put_node(replace(effect.node, required_by=tuple(required_by)))
-    traversal = draft.get('traversal', traversal_id)
     draft.put('traversal', traversal_id, replace(traversal, node_count=traversal.node_count + 1))
 
 

@@ -5,7 +5,7 @@ As `convergence.db.queries.observations.Observations` and `convergence.db.querie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,9 @@ from convergence.core.observation import (
     LookSource,
     Observation,
     ObservedState,
+    Past,
     is_observable,
+    succession,
 )
 from convergence.core.rows import Event, Resource
 from convergence.db.memory.look import Tables
@@ -95,19 +97,19 @@ class MemoryObservations:
             return 0
         if top.id == stack.stack_id and top.id in committed.untold:
             self._tell_policy(top.id)
-        wanted = {
-            row.id: row
+        present = [
+            row
             for row in tables.resources_of(stack.stack_id)
             if row.type in intervals
             and row.action not in (Action.INIT, Action.DELETE)
             and row.physical_id is not None
             and row.replaced_by is None
-            and policies.of(row.name, row.type) is not DriftPolicy.IGNORE
-        }
+        ]
+        wanted = {row.id: row for row in present if policies.of(row.name, row.type) is not DriftPolicy.IGNORE}
         there = {key: each for key, each in self._rows.items() if each.stack_id == stack.stack_id}
-        is_over = _is_over(tables, stack)
-        for key in (there.keys() & tables.observation.keys()) - wanted.keys() if is_over else ():
-            del self._rows[key]
+        known = [each.past for each in there.values()]
+        is_complete = mine is not None and mine.status is Status.COMPLETE
+        follows = succession(known, wanted, {row.name for row in present}, is_complete=is_complete)
         missing = [row for row in wanted.values() if row.id not in there]
         for key in wanted.keys() & there.keys():
             if there[key].wanted_at is not None:
@@ -117,13 +119,11 @@ class MemoryObservations:
             if key in there and there[key].policy is not policy:
                 self._rows[key] = replace(there[key], policy=policy, **FRESH)
         for row in missing[:limit]:
-            before = there.get(row.replaces or '')
-            seen = Observation(
-                row.id, stack.stack_id, row.fence, ObservedState.UNKNOWN, (), {}, '', now, 0, None, LookSource.POLL, now
-            )
-            past = {name: getattr(before, name) for name in (*FRESH, 'told')} if before is not None else FRESH
-            self._rows[row.id] = replace(seen, policy=policies.of(row.name, row.type), **past)
-        if is_over and len(missing) <= limit:
+            past = follows.before.get(row.name, Past(row.id, row.name))
+            self._rows[row.id] = _unseen(row, now, policies.of(row.name, row.type), past)
+        if _is_over(tables, stack) and len(missing) <= limit:
+            for key in follows.over & tables.observation.keys():
+                del self._rows[key]
             self._memory.tables.enrolled.add(stack.traversal_id)
         return len(missing[:limit])
 
@@ -178,23 +178,27 @@ class MemoryObservations:
             self._memory.pause('read')
         return [stack_id for _, stack_id in sorted(due)[:limit]]
 
-    def repair_begun(self, stack_ids: Collection[str], pauses: Mapping[str, float]) -> None:
+    def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
         """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places."""
-        with self._writing() as tables:
-            heirs = {row.replaces: row.id for row in tables.resource.values() if row.stack_id in stack_ids}
+        with self._writing():
+            pauses = {row.id: pause_s for row, pause_s in begun if row.id in self._rows}
+            counted = {(row.stack_id, row.name) for row, _ in begun if row.id in pauses}
+            gone = {(row.stack_id, row.name): pause_s for row, pause_s in begun}
+            for each in self._rows.values():
+                name = (each.stack_id, each.name)
+                if name in gone and name not in counted:
+                    pauses[each.resource_id] = gone[name]
             for key, pause_s in pauses.items():
-                at = key if key in self._rows else heirs.get(key, key)
-                known = self._rows.get(at)
-                if known is not None:
-                    later = self._memory.clock() + pause_s
-                    self._rows[at] = replace(known, repairs=known.repairs + 1, repair_at=later)
+                known, later = self._rows[key], self._memory.clock() + pause_s
+                self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
         with self._writing():
             for key in resource_ids:
-                if key in self._rows:
-                    self._rows[key] = replace(self._rows[key], repair_at=self._memory.clock() + for_s)
+                known, at = self._rows.get(key), self._memory.clock() + for_s
+                if known is not None and (known.repair_at or 0.0) < at:
+                    self._rows[key] = replace(known, repair_at=at)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
         """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too."""
@@ -309,6 +313,30 @@ class MemoryObservations:
         stacks = self._memory.seen().stack
         wanted = [each for each in self.known(stack_ids) if each.observation.wanted_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
+
+
+def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Observation:
+    """What is known of an object before anybody has looked at it."""
+    return Observation(
+        row.id,
+        row.stack_id,
+        row.name,
+        row.fence,
+        ObservedState.UNKNOWN,
+        (),
+        {},
+        '',
+        since=now,
+        alike=0,
+        looked_at=None,
+        source=LookSource.POLL,
+        due_at=now,
+        policy=policy,
+        repairs=past.repairs,
+        repair_at=past.repair_at,
+        given_up=past.given_up,
+        told=past.told,
+    )
 
 
 def _is_over(tables: Tables, unenrolled: Unenrolled) -> bool:

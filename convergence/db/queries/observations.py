@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
@@ -40,7 +40,9 @@ from convergence.core.observation import (
     LookSource,
     Observation,
     ObservedState,
+    Past,
     is_observable,
+    succession,
 )
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.schema.columns import UNREADABLE, database_now
@@ -66,15 +68,14 @@ _ROW_COLUMNS = [RESOURCE.c[name] for name in _NEEDED]
 _AT_ROW = len(_COLUMNS)
 _AT_STACK = [column.name for column in _COLUMNS].index('stack_id')
 _FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
-_NEW: dict[str, Any] = {**_FRESH, 'told': None}
-_PAST = select(OBSERVATION.c.resource_id, *(OBSERVATION.c[name] for name in _NEW))
-_SEEN_ROWS = select(OBSERVATION.c.resource_id).where(OBSERVATION.c.resource_id.in_(bindparam('keys', expanding=True)))
+_PAST = select(*columns(OBSERVATION, Past))
+_NAMED = select(OBSERVATION.c.resource_id, OBSERVATION.c.stack_id, OBSERVATION.c.name)
 _WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
 _IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.looked_at.is_not(None))
 _DRIFT = tuple(each for each in ObservedState if each.is_drift)
 _WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
 _OF_TREE, _PRESENT = STACK.alias('of_tree'), STACK.alias('present')
-# The last operation of a stack, if it is seen to be over.
+# The last operation of a stack, if it is seen to be over; whether the stack is complete.
 _OVER = (
     select(TRAVERSAL.c.id)
     .join(_PRESENT, _PRESENT.c.traversal_id == TRAVERSAL.c.id)
@@ -85,10 +86,14 @@ _OVER = (
     )
     .scalar_subquery()
 )
+_IS_COMPLETE = select(_PRESENT.c.status == Status.COMPLETE).where(_PRESENT.c.id == bindparam('stack')).scalar_subquery()
 # Locked before anything else: nobody gives it another policy until the transaction is over. The operation is looked at
 # before any row: a server that lags, and shows that it is over, shows from then on all that it has made.
 _TOP_OF = (
-    select(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_told, _OVER.label('over'))
+    select(
+        *(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_told),
+        *(_OVER.label('over'), _IS_COMPLETE.label('is_complete')),
+    )
     .where(
         STACK.c.id
         == select(func.coalesce(_OF_TREE.c.root_id, _OF_TREE.c.id))
@@ -217,21 +222,23 @@ class Observations:
                 return 0
             if top.id == stack.stack_id and not top.policy_told:
                 _tell_policy(connection, top.id)
-            is_over = top.over == stack.traversal_id
             # Read before the rows: else what somebody else enrols in between would seem to have none.
-            past = {row.resource_id: row for row in connection.execute(_PAST.where(mine))}
-            wanted = {row: policies.of(row.name, row.type) for row in connection.execute(there)}
-            wanted = {row: policy for row, policy in wanted.items() if policy is not DriftPolicy.IGNORE}
-            for some in chunks(sorted(past.keys() - {row.id for row in wanted}) if is_over else ()):
-                connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(some)))
+            known = [Past(*row) for row in connection.execute(_PAST.where(mine))]
+            made = {row: policies.of(row.name, row.type) for row in connection.execute(there)}
+            wanted = {row: policy for row, policy in made.items() if policy is not DriftPolicy.IGNORE}
+            keys, names = {row.id for row in wanted}, {row.name for row in made}
+            follows = succession(known, keys, names, is_complete=bool(top.is_complete))
             _set_policies(connection, wanted)
             missing = {row: policy for row, policy in wanted.items() if row.policy is None}
             new = dict(list(missing.items())[:limit])
-            _insert(connection, stack.stack_id, new, intervals, past)
+            _insert(connection, stack.stack_id, new, intervals, follows.before)
             # What somebody asked for while the stack was busy could not be looked at, and was put off.
             put_off = update(OBSERVATION).where(mine, OBSERVATION.c.wanted_at.is_not(None))
             connection.execute(put_off.values(due_at=database_now()))
-            if is_over and len(missing) <= limit:
+            if top.over == stack.traversal_id and len(missing) <= limit:
+                # Not before all that follows them is known of.
+                for some in chunks(sorted(follows.over)):
+                    connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(some)))
                 connection.execute(update(TRAVERSAL).where(seen_to).values(enrolled=True))
             return len(new)
 
@@ -297,29 +304,34 @@ class Observations:
         with self._store.reading() as connection:
             return list(connection.execute(statement).scalars())
 
-    def repair_begun(self, stack_ids: Collection[str], pauses: Mapping[str, float]) -> None:
+    def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
         """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places.
 
-        :param stack_ids: the stacks that they belong to.
-        :param pauses: seconds until another one of the same object may begin, by the keys of the rows.
+        :param begun: their rows, each with the seconds until another one of the same object may begin.
         """
+        pauses = {row.id: pause_s for row, pause_s in begun}
 
         def write(connection: Connection) -> None:
             if _count_repairs(connection, pauses) == len(pauses):
                 return
-            seen = set(connection.execute(_SEEN_ROWS, {'keys': sorted(pauses)}).scalars())
-            gone = sorted(pauses.keys() - seen)
-            heirs = select(RESOURCE.c.id, RESOURCE.c.replaces).where(
-                RESOURCE.c.stack_id.in_(sorted(stack_ids)), RESOURCE.c.replaces.in_(gone)
-            )
-            _count_repairs(connection, {row.id: pauses[row.replaces] for row in connection.execute(heirs)})
+            is_known = OBSERVATION.c.resource_id.in_(sorted(pauses))
+            counted = {(row.stack_id, row.name) for row in connection.execute(_NAMED.where(is_known))}
+            gone = {(row.stack_id, row.name): pause_s for row, pause_s in begun}
+            gone = {name: pause_s for name, pause_s in gone.items() if name not in counted}
+            if not gone:
+                return
+            stacks, names = (sorted(set(each)) for each in zip(*gone, strict=True))
+            named = _NAMED.where(OBSERVATION.c.stack_id.in_(stacks), OBSERVATION.c.name.in_(names))
+            heirs = {row.resource_id: gone.get((row.stack_id, row.name)) for row in connection.execute(named)}
+            _count_repairs(connection, {key: pause_s for key, pause_s in heirs.items() if pause_s is not None})
 
         self._store.write(write, self.repair_begun)
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
-        mine = OBSERVATION.c.resource_id.in_(resource_ids)
-        later = update(OBSERVATION).where(mine).values(repair_at=database_now() + for_s)
+        at = database_now() + for_s
+        is_sooner = or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at < at)
+        later = update(OBSERVATION).where(OBSERVATION.c.resource_id.in_(resource_ids), is_sooner).values(repair_at=at)
         self._store.write(lambda connection: connection.execute(later).rowcount, self.repair_put_off)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
@@ -497,7 +509,7 @@ class Observations:
 def _with_object(stack_id: str, types: Collection[str]) -> Select[Any]:
     """The rows of a stack whose objects are to be observed, with the policies of those that are."""
     return (
-        select(*(RESOURCE.c[name] for name in ('id', 'name', 'type', 'fence', 'replaces')), OBSERVATION.c.policy)
+        select(*(RESOURCE.c[name] for name in ('id', 'name', 'type', 'fence')), OBSERVATION.c.policy)
         .join(OBSERVATION, OBSERVATION.c.resource_id == RESOURCE.c.id, isouter=True)
         .where(
             RESOURCE.c.stack_id == stack_id,
@@ -537,19 +549,19 @@ def _insert(
     stack_id: str,
     new: Mapping[Any, DriftPolicy],
     intervals: Mapping[str, float],
-    past: Mapping[str, Any],
+    past: Mapping[str, Past],
 ) -> None:
     """Have objects observed that are not yet.
 
-    :param past: what is known of repairs, and told. What was made again keeps changing just as the object before it.
+    :param past: what is known of the objects before, by the names of their resources.
     """
     if not new:
         return
     now = connection.execute(select(database_now())).scalar_one()
     rows = [
         {
+            **asdict(past.get(row.name, Past(row.id, row.name))),
             **_unseen(row.id, stack_id, row.fence, now),
-            **{name: getattr(past.get(row.replaces), name, value) for name, value in _NEW.items()},
             'policy': policy,
             'due_at': now + random.random() * intervals[row.type],
         }

@@ -242,6 +242,7 @@ OBSERVATION = Table(
     METADATA,
     Column('resource_id', ID, primary_key=True),
     Column('stack_id', ID, nullable=False, index=True),
+    Column('name', NAME, nullable=False),
     Column('fence', Integer, nullable=False),
     Column('found', Word(ObservedState), nullable=False),
     Column('names', Series, nullable=False),

@@ -30,7 +30,7 @@ ONE_MORE = (
 )
 COUNT_NODE = (
     by_key(update(TRAVERSAL), TRAVERSAL)
-    .where(TRAVERSAL.c.id == bindparam('key'))
+    .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.node_count == bindparam('node'))
     .values(node_count=TRAVERSAL.c.node_count + 1)
 )
 INSERT_TOLD = insert(SYNC_POINT).values(notified_at=database_now())
@@ -42,7 +42,7 @@ def append_cleanup(connection: Connection, effect: AppendCleanup, values: Mappin
     arrive at them.
 
     :param values: the columns of the node.
-    :raises Conflict: the traversal's last node does not wait any more.
+    :raises Conflict: the traversal's last node does not wait any more, or the number of the node is taken.
     """
     traversal_id = effect.node.traversal_id
     followers = {effect.before} if effect.holds_up is None else {effect.before, effect.holds_up}
@@ -57,6 +57,9 @@ def append_cleanup(connection: Connection, effect: AppendCleanup, values: Mappin
     ]
     if effect.before not in held_up:
         raise Conflict(f'node {effect.before} of {traversal_id} does not wait any more')
+    number = effect.node.number
+    # The lock of the stack keeps others out, but in a cluster only those on the same server.
+    if connection.execute(COUNT_NODE, {'key': traversal_id, 'node': number}).rowcount != 1:
+        raise Conflict(f'traversal {traversal_id} has got a node {number} since')
     statement = INSERT_TOLD if effect.node.status is NodeStatus.READY else INSERT_UNTOLD
     connection.execute(statement, {**values, 'required_by': tuple(held_up)})
-    connection.execute(COUNT_NODE, {'key': traversal_id})

@@ -126,7 +126,7 @@ class GivenGoals:
             )
         adopts = brings_nested(held.row)
         action = Action.ADOPT if adopts else Action.CREATE
-        request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
+        held, request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
         if adopts:
             request = replace(request, offered=adopted_by(held.row))
         begun = self._beginnings.create(stack, held, request)
@@ -167,7 +167,7 @@ class GivenGoals:
             if view.stack.template_id != present.template_id:
                 raise Overtaken(f'stack {present.name} has got another goal')
 
-        request, compiled = self._with_goal(held, fence, action, present, submission, may, kept)
+        held, request, compiled = self._with_goal(held, fence, action, present, submission, may, kept)
         if timeout_mins is not None:
             request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
         started = self._beginnings.start(present, held, request)
@@ -183,7 +183,7 @@ class GivenGoals:
         submission: Submission,
         also: Callable[[PlanView], None] = lambda view: None,
         kept: Snapshot | None = None,
-    ) -> tuple[Request, template.Compiled]:
+    ) -> tuple[NestingResource, Request, template.Compiled]:
         request = Request(
             action,
             Goal(),
@@ -196,7 +196,7 @@ class GivenGoals:
         held = replace(held, begun=replace(held.begun, is_silent=not compiled.outputs))
         if kept is not None:
             request = replace(request, goal=self._snapshots.plans.brought_back(request.goal, kept))
-        return self._beginnings.request(held, fence, request, also), compiled
+        return held, self._beginnings.request(held, fence, request, also), compiled
 
     def _towards(
         self, stack: Stack, submission: Submission, permits: Permits, request: Request

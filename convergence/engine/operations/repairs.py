@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from convergence import errors
@@ -44,7 +44,13 @@ def cause_of(what: str, attempt: int, most: int) -> str:
 
 
 def repair_of(
-    goals: Goals, stack: Stack, visits: Collection[str], cause: str, request_id: str = '', attempt: int = 0
+    goals: Goals,
+    stack: Stack,
+    visits: Collection[str],
+    cause: str,
+    request_id: str = '',
+    attempt: int = 0,
+    also: Callable[[PlanView], None] = lambda view: None,
 ) -> Request:
     """An update of a stack to what it has already, which compares some resources, and what reads them, with reality.
 
@@ -54,6 +60,7 @@ def repair_of(
     :param visits: names of the resources; what is not complete is visited in any case.
     :param cause: in the reason of the stack.
     :param attempt: see `Traversal.repair_attempt`; 0: a person has asked for it.
+    :param also: called with the stack as it is then; raises `Overtaken` where it is not to be begun.
     :raises Overtaken: it has no such goal any more.
     """
     if stack.template_id is None or stack.template_id != stack.last_good_template_id:
@@ -68,6 +75,7 @@ def repair_of(
         rests = now is not None and now.status is stack.status and now.status in at_rest and now.deleted_at is None
         if now is None or not same or not rests or now.action in (Action.SUSPEND, Action.DELETE):
             raise Overtaken(f'stack {stack.name} has moved on')
+        also(view)
 
     return Request(
         Action.UPDATE,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 
 from convergence import errors
 from convergence.core.model import Definition, DriftPolicy, Status
 from convergence.core.observation import DriftPolicies, repair_pause_s
-from convergence.core.rows import Stack
+from convergence.core.rows import Resource
+from convergence.core.views import PlanView
 from convergence.db.backoff import Backoff
 from convergence.db.ports import ObservationsPort, ReaderPort
 from convergence.engine.operations.goals import Goals
@@ -72,7 +73,6 @@ class FailedRepairs:
         failed = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
         if stack is None or failed is None or not 0 < failed.repair_attempt <= len(self._pauses):
             raise Overtaken(f'stack {stack_id} has moved on')
-        broken = [row for row in self._reader.resources(stack.id) if row.status is not Status.COMPLETE]
         attempt = failed.repair_attempt + 1
         cause = cause_of(failed.cause, attempt, self._options.attempts)
         drifted = [
@@ -80,22 +80,27 @@ class FailedRepairs:
             for each in self._rows.known([stack.id], drifted=True)
             if each.observation.policy is DriftPolicy.REPAIR and not each.observation.given_up
         ]
-        request = repair_of(self._goals, stack, [row.name for row in drifted], cause, attempt=attempt)
-        if not self._may(stack, request.goal.definitions, {row.name for row in broken}):
-            raise Overtaken(f'what has failed of stack {stack.name} is not to be repaired any more')
+        policies = policies_of(self._reader, stack)
+        broken: dict[str, Resource] = {}
+
+        def may(view: PlanView) -> None:
+            # Not before: a server that lags would not show all that has failed.
+            broken.clear()
+            broken.update((row.id, row) for row in view.resources if row.status is not Status.COMPLETE)
+            if policies is None or not self._may(policies, request.goal.definitions, broken.values()):
+                raise Overtaken(f'what has failed of stack {stack.name} is not to be repaired any more')
+
+        request = repair_of(self._goals, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
         LOG.info('Stack %s is repaired again, after a repair has failed: %s', stack.name, cause)
         self._traversals.start(stack, request)
         pause_s = repair_pause_s(self._options.first_pause_s, attempt)
-        concerned = (*broken, *drifted)
-        self._rows.repair_begun({row.stack_id for row in concerned}, {row.id: pause_s for row in concerned})
+        concerned = {**broken, **{row.id: row for row in drifted}}
+        self._rows.repair_begun([(row, pause_s) for row in concerned.values()])
 
-    def _may(self, stack: Stack, wanted: Mapping[str, Definition], broken: Collection[str]) -> bool:
+    def _may(self, policies: DriftPolicies, wanted: Mapping[str, Definition], broken: Iterable[Resource]) -> bool:
         """Whether all that has failed is to be put right by the policy of now, or made of something that is."""
-        policies = policies_of(self._reader, stack)
-        if policies is None:
-            return False
         mended = {name for name, each in wanted.items() if self._is_mended(policies, name, each.type)}
-        return bool(mended) and all(_made_of(wanted, name) & mended for name in broken if name in wanted)
+        return bool(mended) and all(_made_of(wanted, row.name) & mended for row in broken if row.name in wanted)
 
     def _is_mended(self, policies: DriftPolicies, name: str, type_: str) -> bool:
         if self._types.nests(type_):

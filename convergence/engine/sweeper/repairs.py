@@ -10,6 +10,7 @@ from convergence import errors
 from convergence.core.observation import ObservedState, repair_pause_s
 from convergence.core.request import Request
 from convergence.core.rows import Event, Stack
+from convergence.core.views import PlanView
 from convergence.db.ports import ObservationsPort, ReaderPort
 from convergence.db.queries.observations import Drifted
 from convergence.engine.operations.goals import Goals
@@ -83,8 +84,8 @@ class DriftRepairs:
             return bool(hopeless)
         self._traversals.start(stack, self._request(stack, mendable))
         first_s = self._options.first_pause_s
-        pauses = {each.known.row.id: repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable}
-        self._rows.repair_begun({each.known.row.stack_id for each in mendable}, pauses)
+        pauses_s = (repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable)
+        self._rows.repair_begun(list(zip((each.known.row for each in mendable), pauses_s, strict=True)))
         return True
 
     def _request(self, stack: Stack, drifted: Sequence[Drifted]) -> Request:
@@ -97,7 +98,14 @@ class DriftRepairs:
         visits = [self._top(stack, each) for each in drifted]
         attempt = 1 + max(each.known.observation.repairs for each in drifted)
         cause = cause_of(f'{shown} changed outside of the stack', attempt, self._options.attempts)
-        request = repair_of(self._goals, stack, visits, cause, attempt=attempt)
+        seen = {each.known.row.id: each.known.row.fence for each in drifted if each.known.row.stack_id == stack.id}
+
+        def as_seen(view: PlanView) -> None:
+            # A server that lags shows what differed before a repair that is over; that has claimed the row.
+            if not seen.items() <= {row.id: row.fence for row in view.resources}.items():
+                raise Overtaken(f'what differed in stack {stack.name} was put right, or is gone')
+
+        request = repair_of(self._goals, stack, visits, cause, attempt=attempt, also=as_seen)
         LOG.info('Stack %s is repaired: %s changed outside of it', stack.name, shown)
         return request
 
