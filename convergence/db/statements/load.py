@@ -499,28 +499,39 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
 
 
 class _Around(TypedDict, total=False):
-    """What of a `PlanView` is about the stack around."""
+    """What of a `PlanView` is about the stack around; with `around` comes the traversal."""
 
+    traversal: Traversal | None
     parent: Resource | None
     around: FinishView | None
     tree_count: int | None
     has_webhook: bool
 
 
-def _lock_around(connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None) -> _Around:
-    """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any."""
+def _lock_around(
+    connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None, stack_id: str = ''
+) -> _Around:
+    """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any.
+
+    :param stack_id: the nested stack; empty where it is about to be created.
+    """
     if resource_id is None or held_for is None:
         return {'parent': _lock_parent(connection, resource_id)}
     traversal_id, number = held_for
-    key = {'resource': resource_id, 'traversal': traversal_id, 'node': number}
+    key = {'resource': resource_id, 'traversal': traversal_id, 'node': number, 'stack': stack_id}
     parent, rest = _row_and_rest(*HELD.all(connection, key))
     if parent is None or rest is None:
         return {}
     if connection.info.get(GALERA):
         connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
-    *held, tree_count, has_webhook = rest
-    around = _held_view(connection, parent, traversal_id, held)
-    return {'parent': parent, 'around': around, 'tree_count': tree_count, 'has_webhook': bool(has_webhook)}
+    held, (tree_count, has_webhook, *own) = rest[: AT_NOW + 1], rest[AT_NOW + 1 :]
+    return {
+        'traversal': Traversal(*own) if own[0] is not None else None,
+        'parent': parent,
+        'around': _held_view(connection, parent, traversal_id, held),
+        'tree_count': tree_count,
+        'has_webhook': bool(has_webhook),
+    }
 
 
 def _held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
@@ -637,9 +648,10 @@ def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
         for some in chunks([row.id for row in resources]):
             connection.execute(WRITE_RESOURCES, {'resources': list(some)})
     # Not before: a worker may have failed the traversal while we waited for its rows.
-    traversal = _traversal_of(connection, stack)
-    around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
-    return PlanView(now, stack, traversal, resources, **around)
+    around = _lock_around(connection, scope.parent_resource_id, scope.held_for, stack.id)
+    if 'around' not in around:
+        around['traversal'] = _traversal_of(connection, stack)
+    return PlanView(now, stack, resources=resources, **around)
 
 
 def lock_project(connection: Connection, project_id: str) -> None:

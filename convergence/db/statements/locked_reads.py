@@ -75,6 +75,18 @@ class LockedRead:
         return [key or None for key in keys] or [None] * len(locks), [row[len(locks) :] for row in rows]
 
 
+_FOLLOWER = SYNC_POINT.alias('follower')
+_ROW = RESOURCE.alias('waiting_row')
+_AROUND, _NESTED = STACK.alias('around'), STACK.alias('nested')
+_ITS_TRAVERSAL = TRAVERSAL.alias('its_traversal')
+_ITS_NODE = SYNC_POINT.alias('its_node')
+_THIS_TRAVERSAL = TRAVERSAL.c.id == bindparam('traversal')
+
+
+def _of(alias: Any, columns: Sequence[Any]) -> list[Any]:
+    return [alias.c[each.name] for each in columns]
+
+
 _ONE = by_key(select(RESOURCE.c.id), RESOURCE).where(RESOURCE.c.id == bindparam('resource'))
 _OF_NODE = (SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 _ALL = (*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
@@ -87,28 +99,16 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 
 HELD = LockedRead.of(
     _ONE,
-    reading=_ROW_AND_STACK.add_columns(TREE.c.resource_count, HAS_WEBHOOK)
+    reading=_ROW_AND_STACK.add_columns(TREE.c.resource_count, HAS_WEBHOOK, *_of(_ITS_TRAVERSAL, TRAVERSAL_COLUMNS))
     .join(TREE, TREE.c.id == ROOT_ID, isouter=True)
     .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
     .join(SYNC_POINT, and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, _OF_NODE[1]), isouter=True)
+    .join(_NESTED, _NESTED.c.id == bindparam('stack'), isouter=True)
+    .join(_ITS_TRAVERSAL, _ITS_TRAVERSAL.c.id == _NESTED.c.traversal_id, isouter=True)
     .where(RESOURCE.c.id == bindparam('resource')),
 )
-"""A row, and the node that it is held for, with its traversal and the stack of the row. And of the tree of that, how
-many resources it is known to have, and whether it has a webhook."""
-
-_FOLLOWER = SYNC_POINT.alias('follower')
-_ROW = RESOURCE.alias('waiting_row')
-_AROUND, _ITS_TRAVERSAL, _ITS_NODE = (
-    STACK.alias('around'),
-    TRAVERSAL.alias('its_traversal'),
-    SYNC_POINT.alias('its_node'),
-)
-_THIS_TRAVERSAL = TRAVERSAL.c.id == bindparam('traversal')
-
-
-def _of(alias: Any, columns: Sequence[Any]) -> list[Any]:
-    return [alias.c[each.name] for each in columns]
-
+"""A row, and the node that it is held for, with its traversal and the stack of the row. Of the tree of that, how many
+resources it is known to have, and whether it has a webhook. And the traversal of the stack that is the object."""
 
 LAST = LockedRead.of(
     by_key(select(STACK.c.id), STACK).where(

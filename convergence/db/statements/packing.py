@@ -5,7 +5,7 @@ longer to understand a description than to read a value: of the hundred columns 
 more than all else that a worker does in the transaction takes. Python reads a JSON array of as many values in no time.
 
 A server makes no value that is longer than its ``max_allowed_packet``; so a column whose length nothing limits stays as
-it is.
+it is. So does what is worked out: there MariaDB makes a text of the number that an EXISTS comes to, in some statements.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from sqlalchemy import Boolean, Double, Integer, Select, String, func
+from sqlalchemy import Boolean, Column, Double, Integer, Select, String, func
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -31,7 +31,7 @@ def packed(statement: Any, dialect: Dialect) -> tuple[Any, Unpack | None]:
     if dialect.name not in ('mysql', 'mariadb') or not isinstance(statement, Select):
         return statement, None
     columns = list(statement.selected_columns)
-    short = [place for place, each in enumerate(columns) if _is_short(each.type)]
+    short = [place for place, each in enumerate(columns) if isinstance(each, Column) and _is_short(each.type)]
     if len(short) < WORTHWHILE:
         return statement, None
     long = [place for place in range(len(columns)) if place not in short]
