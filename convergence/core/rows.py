@@ -35,7 +35,8 @@ class Template:
 
     :param content: ``{'template': …, 'environment': …, 'files': …, 'parameters': …}`` as the user gave them.
     :param summary: what is shown of it wherever its stack is, so that nobody reads all of it for that:
-        ``{'description': …, 'parameters': {name: text}}``, hidden values masked.
+        ``{'description': …, 'parameters': {name: text}}``, hidden values masked; and ``outputs``, what the outputs
+        of the stack need of it, which is not shown itself, unless it is large.
     :param alike_id: an older template of the stack, where nothing had to be changed when this one became the goal: all
         rows were as it wants them, and still have that template's id. So a change of nothing writes no row.
     """

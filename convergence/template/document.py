@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from convergence.core.model import Json
+from convergence.documents import AnyJson
 from convergence.errors import Place, StackValidationFailed
 from convergence.template.problems import Problems
 
@@ -39,6 +40,13 @@ class Items(list[Json]):
     def __init__(self) -> None:
         super().__init__()
         self.marks: list[Mark] = []
+
+
+def plain(value: AnyJson) -> AnyJson:
+    """A value without the places where it stands."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def short(path: Sequence[str | int]) -> tuple[str | int, ...]:
