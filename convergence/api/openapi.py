@@ -21,6 +21,7 @@ _FLAGS = (
     'with_count',
     'global_tenant',
     'resolve_outputs',
+    'with_unreadable',
     'with_detail',
     'with_description',
     'with_condition_func',

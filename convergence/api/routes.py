@@ -143,7 +143,7 @@ _STACKS = (
         )
     ),
     *(_lookup(f'POST /stacks/{{stack_name}}/{part}') for part in ('resources', 'events', 'template', 'actions')),
-    _route(f'GET {STACK}', stacks.show, 'show_stack', 'stacks:show', query='resolve_outputs'),
+    _route(f'GET {STACK}', stacks.show, 'show_stack', 'stacks:show', query='resolve_outputs with_unreadable'),
     _with_body(_route(f'PUT {STACK}', stacks.update, 'update_stack', 'stacks:update', 202), schemas.UPDATE),
     _with_body(
         _route(f'PATCH {STACK}', stacks.patch, 'update_stack', 'stacks:update_patch', 202),

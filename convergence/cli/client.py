@@ -163,12 +163,14 @@ class StackClient:
         """The path of something that belongs to the stack."""
         return '/'.join(quote(part, safe='') for part in ('stacks', self.name, self.id, *parts))
 
-    def show(self, *, outputs: bool = False) -> Document:
+    def show(self, *, outputs: bool = False, unreadable: bool = False) -> Document:
         """Everything about it.
 
         :param outputs: whether to ask for the values of its outputs.
+        :param unreadable: whether to ask for what of it cannot be read any more.
         """
-        return dict(self.api.get(self.at(), resolve_outputs=str(outputs).lower())['stack'])
+        also: dict[str, Any] = {'with_unreadable': 'true'} if unreadable else {}
+        return dict(self.api.get(self.at(), resolve_outputs=str(outputs).lower(), **also)['stack'])
 
     def show_with_tag(self) -> tuple[Document, str]:
         """Everything about it but its outputs, and the entity tag: another operation, another tag."""

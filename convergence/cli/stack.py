@@ -79,7 +79,7 @@ def list_(
 @connected
 def show(api: Api, output: ResultPrinter, name: str) -> None:
     """Show everything about a stack. Values of hidden parameters are masked."""
-    document = api.stack(name).show(outputs=True)
+    document = api.stack(name).show(outputs=True, unreadable=True)
     document.pop('links', None)
     for each in document.get('unreadable') or ():
         parts, told = ', '.join(each['parts']), each['resource_name']

@@ -9,7 +9,8 @@ from typing import Any
 
 from convergence.cli.template_files import KeyPath
 from convergence.core.model import Json
-from convergence.template.document import Items, Map, Mark, ParsedDocument
+from convergence.template.document import Items, Map, ParsedDocument
+from convergence.template.positions import Mark
 
 
 class NameKind(StrEnum):
@@ -89,8 +90,8 @@ class TemplateIndex:
         for section, kind in SECTIONS.items():
             entries = root.get(section)
             if isinstance(entries, Map):
-                for name, (mark, _) in entries.marks.items():
-                    self._declared[kind][name] = self._occurrence(kind, name, mark, (section, name), declares=True)
+                for name, marks in entries.marks.items():
+                    self._declared[kind][name] = self._occurrence(kind, name, marks.key, (section, name), declares=True)
         self._used = list(self._uses(root))
         self._listed = list(self._in_groups(root))
 
@@ -131,14 +132,14 @@ class TemplateIndex:
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             if isinstance(group, Map) and 'parameters' in group:
                 path = ('parameter_groups', number, 'parameters')
-                yield from self._named(group['parameters'], group.marks['parameters'][1], path, NameKind.PARAMETER)
+                yield from self._named(group['parameters'], group.marks['parameters'].value, path, NameKind.PARAMETER)
 
     def _of_definition(self, body: Map, path: KeyPath) -> Iterator[Occurrence]:
         for key, value in body.items():
             if key in _CONDITIONAL and isinstance(value, str):
-                yield self._occurrence(NameKind.CONDITION, value, body.marks[key][1], (*path, key))
+                yield self._occurrence(NameKind.CONDITION, value, body.marks[key].value, (*path, key))
             elif key in _NEEDED:
-                yield from self._named(value, body.marks[key][1], (*path, key), NameKind.RESOURCE)
+                yield from self._named(value, body.marks[key].value, (*path, key), NameKind.RESOURCE)
             else:
                 yield from self._in(value, (*path, key), is_condition=key in _CONDITIONAL)
 
@@ -159,7 +160,7 @@ class TemplateIndex:
             if isinstance(value, Map):
                 if len(value) == 1:
                     ((key, argument),) = value.items()
-                    yield from self._of_call(key, argument, value.marks[key][1], (*where, key), is_condition)
+                    yield from self._of_call(key, argument, value.marks[key].value, (*where, key), is_condition)
                 pending += [(each, (*where, key)) for key, each in value.items()]
             elif isinstance(value, list):
                 pending += [(each, (*where, index)) for index, each in enumerate(value)]

@@ -35,7 +35,8 @@ class Template:
 
     :param content: ``{'template': …, 'environment': …, 'files': …, 'parameters': …}`` as the user gave them.
     :param summary: what is shown of it wherever its stack is, so that nobody reads all of it for that:
-        ``{'description': …, 'parameters': {name: text}}``, hidden values masked.
+        ``{'description': …, 'parameters': {name: text}}``, hidden values masked; and ``outputs``, what the outputs
+        of the stack need of it, which is not shown itself, unless it is large.
     :param alike_id: an older template of the stack, whose rows were as this one wants them when it became the goal, and
         still have that template's id. So what does not change is not written.
     :param unlike: names of the resources of which that is not so.

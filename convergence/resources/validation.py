@@ -28,6 +28,7 @@ UNKNOWN_TYPE = 'UnknownResourceType'
 UNAVAILABLE_TYPE = ResourceTypeUnavailable.__name__
 """The same where no type of its service is."""
 
+_TEXT_OF = json.JSONEncoder(ensure_ascii=False).encode
 _RAISED = {UNAVAILABLE_TYPE: ResourceTypeUnavailable}
 """What is raised where all problems are of a kind, if it is not the usual error."""
 
@@ -99,17 +100,20 @@ def _of_template(
     kinds: dict[str, ResourceType[Any]],
 ) -> Iterator[Problem]:
     """Finds the type that a template is, for `kinds`, and what is wrong with it. That it is missing was told before."""
-    place = compiled.place('resources', definition.name, 'type')
+
+    def place() -> Place:
+        return compiled.place('resources', definition.name, 'type')
+
     kind = templates.get(definition.type)
     if kind is None:
         message = templates.problem(definition.type)
         if message:
-            yield Problem(message, place)
+            yield Problem(message, place())
         return
     kinds[definition.name] = kind
     if definition.written_type in registry:
         for problem in facade_problems(definition.written_type, registry.get(definition.written_type), kind):
-            yield Problem(problem.message, place)
+            yield Problem(problem.message, place())
 
 
 def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> Iterator[Problem]:
@@ -127,7 +131,7 @@ def _large(compiled: Compiled, most: int) -> Iterator[Problem]:
     """What no worker could store."""
     for name, definition in compiled.goal.definitions.items():
         for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
-            size = len(json.dumps(encoded, ensure_ascii=False).encode())
+            size = len(_TEXT_OF(encoded).encode()) if encoded else 0
             if size > most:
                 told = f'the {section} have {size} bytes; the limit [limits] max_stored_bytes is {most}'
                 yield Problem(f'resources.{name}: {told}', compiled.place('resources', name, section))

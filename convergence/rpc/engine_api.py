@@ -100,7 +100,11 @@ class EngineApi:
 
     @operation
     def show_stack(
-        self, context: RequestContext, stack_identity: Identity, resolve_outputs: bool | None = None
+        self,
+        context: RequestContext,
+        stack_identity: Identity,
+        resolve_outputs: bool | None = None,
+        with_unreadable: bool | None = None,
     ) -> list[Document]:
         """Everything about one stack, as a list of one."""
 

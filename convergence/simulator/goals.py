@@ -28,7 +28,9 @@ class SimulatedGoals(Goals):
     """Compiles templates that do not use the stack's identity."""
 
     @override
-    def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
+    def compile(
+        self, stack: Stack, submission: Submission, permits: Permits, *, trusting: bool = False
+    ) -> template.Compiled:
         """As the base class, without the checks that scenarios need not pass."""
         return self.nesting(_compile(submission), submission)
 

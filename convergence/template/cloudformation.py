@@ -10,7 +10,8 @@ from typing import Any
 
 from convergence.core.model import Json
 from convergence.errors import InvalidTemplateSection
-from convergence.template.document import Items, Map, Mark, ParsedDocument
+from convergence.template.document import Items, Map, ParsedDocument
+from convergence.template.positions import Position, Positions
 from convergence.template.versions import Version
 
 _SECTIONS = {
@@ -142,7 +143,7 @@ class _Translation:
     def _parameter(self, body: dict[str, Json], path: Keys) -> dict[str, Json]:
         result = _like(body)
         constraints: dict[str, Any] = {}
-        marks: dict[str, Mark] = {}
+        marks: dict[str, Position] = {}
         for key, value in body.items():
             if key == 'Type' and value is not None and value not in _TYPES.values():
                 _move(body, key, result, 'type', self._type(value, path))
@@ -155,7 +156,7 @@ class _Translation:
                 else:
                     constraints.setdefault(kind, {})[bound] = value
                 if isinstance(body, Map):
-                    marks[kind] = body.marks[key][1]
+                    marks[kind] = body.marks[key].value
             elif key != _CONSTRAINT_DESCRIPTION:
                 self._refuse_key(key, path, (*_PARAMETER, *_LIMITS, _CONSTRAINT_DESCRIPTION))
         if constraints:
@@ -165,7 +166,7 @@ class _Translation:
             items.marks = list(marks.values())
             result['constraints'] = items if marks else list(items)
             if isinstance(result, Map):
-                result.marks['constraints'] = (items.marks[0], items.marks[0])
+                result.marks['constraints'] = Positions.of(items.marks[0], items.marks[0])
         return result
 
     def _type(self, type_: Json, path: Keys) -> str:

@@ -17,13 +17,14 @@ from convergence.template.environment import Environment, read_environment
 from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
 from convergence.template.installation import BARE, Installation
-from convergence.template.limits import Budget, exceeded
+from convergence.template.limits import Budget, Limits, exceeded
 from convergence.template.lookalikes import Lookalikes
 from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import OF_ALL, Parameter, StackIdentity
 from convergence.template.problems import Problems
 from convergence.template.secrets import hidden_values, with_secrets
+from convergence.template.settled import SettledDocument
 from convergence.template.sources import Copier, read
 from convergence.template.substitution import substitute
 from convergence.values import replace
@@ -46,7 +47,7 @@ class Compiled:
     goal: Goal
     parameters: Mapping[str, Parameter]
     outputs: Mapping[str, OutputDefinition]
-    _document: ParsedDocument = field(repr=False, compare=False)
+    _document: ParsedDocument | SettledDocument = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     is_personal: bool = False
 
@@ -67,7 +68,15 @@ class Compiled:
 
     def of(self, identity: StackIdentity) -> Compiled:
         """The same for another stack of the project, of a template that is not personal."""
-        return replace(self, parameters={**self.parameters, **identity.of(self.parameters)})
+        document = self._document.again() if isinstance(self._document, SettledDocument) else self._document
+        return replace(self, parameters={**self.parameters, **identity.of(self.parameters)}, _document=document)
+
+    def settled(self, limits: Limits) -> Compiled:
+        """The same of a template in which nothing is wrong, a third as large; see `SettledDocument`.
+
+        :param limits: those under which it was read.
+        """
+        return replace(self, _document=SettledDocument.of(self._document, limits))
 
     def place(self, *path: str | int) -> Place:
         """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from convergence.core.model import Json
+from convergence.documents import AnyJson
 from convergence.errors import Place, StackValidationFailed
+from convergence.template.positions import Mark, Position, Positions
 from convergence.template.problems import Problems
 
 LONGEST_KEY = 255
 """Characters of a key in the path of an error."""
-
-
-class Mark(Protocol):
-    """A position as the parser gives it. Lines and columns count from 0."""
-
-    line: int
-    column: int
 
 
 class Map(dict[str, Json]):
@@ -28,7 +22,7 @@ class Map(dict[str, Json]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.marks: dict[str, tuple[Mark, Mark]] = {}
+        self.marks: dict[str, Positions] = {}
 
 
 class Items(list[Json]):
@@ -38,7 +32,14 @@ class Items(list[Json]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.marks: list[Mark] = []
+        self.marks: list[Position] = []
+
+
+def plain(value: AnyJson) -> AnyJson:
+    """A value without the places where it stands."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def short(path: Sequence[str | int]) -> tuple[str | int, ...]:
@@ -72,11 +73,11 @@ class ParsedDocument:
         found: Mark | None = None
         for index, element in enumerate(path):
             if isinstance(node, Map) and isinstance(element, str) and element in node.marks:
-                key_mark, value_mark = node.marks[element]
+                marks = node.marks[element]
                 node = node[element]
                 scalar = node is not None and not isinstance(node, dict | list)
                 # An unknown last element means that something is missing here: the key of the map is shown.
-                found = value_mark if scalar and index == len(path) - 1 else key_mark
+                found = marks.value if scalar and index == len(path) - 1 else marks.key
             elif isinstance(node, Items) and isinstance(element, int) and 0 <= element < len(node):
                 found = node.marks[element]
                 node = node[element]
@@ -97,7 +98,7 @@ class ParsedDocument:
                 node = node[element]
         last = path[-1] if path else None
         if isinstance(node, Map) and isinstance(last, str) and last in node.marks:
-            mark = node.marks[last][0]
+            mark = node.marks[last].key
             return Place(mark.line + 1, mark.column + 1, self.source, self._path(path))
         return self.place(path)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from convergence import secrecy
 from convergence.core.model import Json
-from convergence.template.constraints import Constraint
+from convergence.template.constraints import Constraint, ConstraintChecks, CustomConstraint
 from convergence.template.values import ParameterType
+from convergence.values import replace
 
 MASK = secrecy.MASK
 """Shown instead of a hidden value."""
@@ -65,6 +66,19 @@ class Parameter:
     def pseudo(self) -> bool:
         """Does the stack itself provide the value?"""
         return self.source is Source.STACK
+
+    def satisfies(self, checks: ConstraintChecks) -> bool:
+        """Whether the custom constraints hold now for the value and the default, as far as there are any.
+
+        All that other constraints say depends on the template and the value alone.
+        """
+        values = [value for value in (self.default, self.value if self.has_value else None) if value is not None]
+        return all(
+            (check := checks.get(each.name)) is not None
+            and all(replace(each, check_value=check).problem(value) is None for value in values)
+            for each in self.constraints
+            if isinstance(each, CustomConstraint)
+        )
 
     def masked(self) -> Json:
         """The value as it may be shown: `******` if it is hidden."""

@@ -53,6 +53,13 @@ class Problems:
         problems._warnings = list(self._warnings)
         return problems
 
+    def settled(self, source: str) -> tuple[Problems, str | None]:
+        """What was warned of, and the text of the document called `source`, if it was one: all that is kept of it."""
+        problems = Problems()
+        problems._warnings = self.warnings()
+        problems._texts = {name: text for name, text in self._texts.items() if name == source}
+        return problems, problems._texts.get(source)
+
     def quote(self, source: str, text: str) -> None:
         """Take lines of `text` for the excerpts of problems in the document called `source`."""
         self._texts.setdefault(source, text)

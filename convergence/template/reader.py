@@ -15,8 +15,9 @@ from yaml.reader import ReaderError
 from convergence.core.model import Json
 from convergence.errors import Place, StackValidationFailed
 from convergence.template import scalars
-from convergence.template.document import Items, Map, Mark, ParsedDocument, short
+from convergence.template.document import Items, Map, ParsedDocument, short
 from convergence.template.limits import Limits, exceeded
+from convergence.template.positions import Mark, Position, Positions
 from convergence.template.problems import Problems
 
 _Loader: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)
@@ -24,6 +25,10 @@ _Loader: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)
 
 _CONTROL = re.compile('[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ufffd\U00010000-\U0010ffff]')
 """What YAML does not allow to stand in a document as it is."""
+
+
+SHORT = 40
+"""Characters of a word that is there once, however often it is written: keys and types are in every resource."""
 
 
 class _MergeKey(str):
@@ -80,6 +85,7 @@ class TemplateReader:
         self._dialect = scalars.NumberNotation.JSON if text.lstrip()[:1] == '{' else scalars.NumberNotation.YAML
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}
+        self._words: dict[str, str] = {}
         self._root: Json = None
         self._documents = 0
         self._aliases = 0
@@ -121,6 +127,8 @@ class TemplateReader:
     def _scalar(self, event: Any) -> None:
         frame = self._frames[-1] if self._frames else None
         text: str = event.value
+        if len(text) <= SHORT:
+            text = self._words.setdefault(text, text)
         self._count(1, len(text), event.start_mark)
         if '\0' in text:
             self._problem(scalars.NUL_PROBLEM, event.start_mark)
@@ -208,7 +216,7 @@ class TemplateReader:
         frame.key = key
         assert isinstance(frame.value, Map)
         if key in frame.value:
-            first = frame.value.marks[key][0]
+            first = frame.value.marks[key].key
             self._problem(
                 f'the key "{key[:80]}" is given twice, first in line {first.line + 1}, again in line {mark.line + 1}',
                 mark,
@@ -228,10 +236,10 @@ class TemplateReader:
                 self._merge(frame, value, mark)
                 return
             container[key] = value
-            container.marks[key] = (frame.key_mark, mark)
+            container.marks[key] = Positions.of(frame.key_mark, mark)
         elif type(container) is Items:
             container.append(value)
-            container.marks.append(mark)
+            container.marks.append(Position.of(mark))
 
     def _merge(self, frame: _Frame, value: Json, mark: Mark) -> None:
         merges = frame.merges

@@ -97,7 +97,8 @@ def lookup(call: ApiCall) -> ApiAnswer:
 def show(call: ApiCall) -> ApiAnswer:
     """A stack with its parameters and outputs."""
     resolve = call.query.flag('resolve_outputs', unsaid=True)
-    (document,) = call.about_stack(EngineApi.show_stack, resolve_outputs=resolve)
+    also = {'with_unreadable': True} if call.query.flag('with_unreadable', empty=True) else {}
+    (document,) = call.about_stack(EngineApi.show_stack, resolve_outputs=resolve, **also)
     return ApiAnswer({'stack': views.stack(call.base, document)}, headers=entity_tag(document))
 
 

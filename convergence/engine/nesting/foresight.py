@@ -210,11 +210,10 @@ class Foresight:
         for definition in compiled.goal.definitions.values():
             if not self._registry.nests(definition.type) or definition.external_id is not None:
                 continue
-            place = compiled.place('resources', definition.name)
             types = (*way.types, definition.shown_type)
             if way.depth >= self._deepest:
                 if way.is_certain:
-                    found.problems.append(_led_to(self._too_deep(types), definition, place))
+                    found.problems.append(_led_to(self._too_deep(types), definition, compiled))
                 continue
             wanted, undetermined = self._wanted(definition, submission, look.project_id)
             if wanted is None:
@@ -229,7 +228,7 @@ class Foresight:
             kind = self._registry.get(definition.type)
             if way.depth > look.depth or type(kind).foreseen is NestedType.foreseen:  # type: ignore[attr-defined]
                 # At the top others tell where in their properties the cause stands: see `member_checks`.
-                found.problems += [_led_to(problem, definition, place) for problem in below.problems]
+                found.problems += [_led_to(problem, definition, compiled) for problem in below.problems]
         return found
 
     def _too_deep(self, types: tuple[str, ...]) -> Problem:
@@ -346,13 +345,16 @@ def _is_told(problem: Problem) -> bool:
     return place is not None and place.source == ENVIRONMENT and place.path[:1] == ('parameters',)
 
 
-def _led_to(problem: Problem, definition: Definition, place: errors.Place) -> Problem:
-    """A problem as it is told one level further up; what stands in no file is told where its resource stands."""
+def _led_to(problem: Problem, definition: Definition, compiled: template.Compiled) -> Problem:
+    """A problem as it is told one level further up; what stands in no file is told where its resource stands.
+
+    :param compiled: the template that the resource is in.
+    """
     generated = problem.place is None or problem.place.source == GENERATED
     return replace(
         problem,
         message=led_to(definition.name, problem.message),
-        place=place if generated else problem.place,
+        place=compiled.place('resources', definition.name) if generated else problem.place,
         excerpt='' if generated else problem.excerpt,
     )
 

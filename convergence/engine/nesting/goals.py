@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from convergence import logs, template
+from convergence import template
 from convergence.core.model import Json
 from convergence.core.rows import Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.documents import Document
-from convergence.engine.operations.compiled_templates import LastUsed, made_from
-from convergence.engine.operations.goals import Goals, identity_of
+from convergence.engine.operations.compiled_templates import MIB, LastUsed
+from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.permits import Permits
 from convergence.engine.operations.submission import Submission
+from convergence.template.document import plain
 
-SUBMITTED = 16
-"""How many goals are kept as they were submitted. All members of a group are made from one."""
+SUBMITTED_BYTES = 16 * MIB
+"""What the goals may hold that are kept as they were submitted, and as much again the documents that were read of them.
+All members of a group are made from one."""
 
 
 class NestedGoals:
@@ -24,8 +26,8 @@ class NestedGoals:
     def __init__(self, reader: ReaderPort, goals: Goals) -> None:
         self._reader = reader
         self._goals = goals
-        self._submitted: LastUsed[Submission] = LastUsed(SUBMITTED)
-        self._documents: LastUsed[Document] = LastUsed(SUBMITTED)
+        self._submitted: LastUsed[Submission] = LastUsed(SUBMITTED_BYTES)
+        self._documents: LastUsed[Document] = LastUsed(SUBMITTED_BYTES)
 
     def submitted(self, template_id: str) -> Submission | None:
         """What a stored template was made from; None where it is gone."""
@@ -44,23 +46,14 @@ class NestedGoals:
             return self._goals.document(source)
         document = self._documents.get(source)
         if document is None:
-            document = self._goals.document(source)
+            document = plain(self._goals.document(source))
             self._documents.keep(source, document)
         return document
 
     def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
-        """As `Goals.compile` does, of those that are alike once."""
-        key = made_from(submission.content(), stack.project_id, permits.rules)
-        compiled = self._goals.alike.get(key, identity_of(stack))
-        if compiled is None:
-            compiled = self._goals.compile(stack, submission, permits)
-            self._goals.alike.keep(key, compiled)
-            return compiled
-        logs.conceal(compiled.secrets)
-        self._goals.refuse_changed(stack, compiled)
-        return compiled
+        """As `Goals.compile` does, and checks those that are alike once."""
+        return self._goals.compile(stack, submission, permits, trusting=True)
 
     def keep(self, stack: Stack, row: Template, compiled: template.Compiled) -> None:
         """Keep what a template that was just stored has been compiled to."""
-        self._goals.kept.keep(row.id, compiled)
-        self._goals.alike.keep(made_from(row.content, stack.project_id), compiled)
+        self._goals.keep(stack, row, compiled)

@@ -1,76 +1,178 @@
-"""The compiled templates that were used last."""
+"""What was compiled, or read, last: many small values, or a few large ones."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from convergence import template
 from convergence.concurrency import Lock
-from convergence.core.model import Json
+from convergence.core.model import Definition, Json
 
 V = TypeVar('V')
+
+MIB = 2**20
+MOST_BYTES = 64 * MIB
+"""What all compiled templates that are kept may hold: six of 10,000 resources, or some thousands of ten."""
+MOST_ROWS = 4096
+"""Of how many rows of templates is remembered what they were made from."""
+_TIMES_ITS_TEXT = 16
+"""How many times as large as its text a compiled template is, of resources of ten words."""
+_LONG = 1024
+_DEFINITION = 256
+_PARTS_OF_DEFINITION = attrgetter(
+    'properties', 'metadata', 'update_policy', 'requires', 'uses', 'hidden', 'private', 'harmless', 'secrets'
+)
+_ENTRY = 1024
+"""Bytes that anything costs that is kept, however small it is."""
 
 
 class LastUsed(Generic[V]):
     """The values that were used last, by their keys.
 
-    :param most: how many are kept.
+    What is larger than all may be is kept, alone: it is the stack that somebody works with.
+
+    :param most_bytes: what all of them may hold.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self._lock = Lock()
-        self._kept: OrderedDict[str, V] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[int, V]] = OrderedDict()
+        self._bytes = 0
 
     def keep(self, key: str, value: V) -> None:
         """Keep a value under a key."""
+        size = _ENTRY + held_bytes(key) + held_bytes(value)
         with self._lock:
-            self._kept[key] = value
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._let_go_of(key)
+            self._make_room(size)
+            self._kept[key] = size, value
+            self._bytes += size
 
     def get(self, key: str) -> V | None:
         """One that is kept, from now on longer than the others; None where it is not."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][1]
+
+    def make_room(self, size: int) -> None:
+        """Let go of what would have to go for something that holds so many bytes: so they are free while it is made."""
+        with self._lock:
+            self._make_room(size)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self.make_room(self._most_bytes + 1)
+
+    def _make_room(self, size: int) -> None:
+        while self._kept and self._bytes + size > self._most_bytes:
+            self._let_go_of(next(iter(self._kept)))
+
+    def _let_go_of(self, key: str) -> None:
+        self._bytes -= self._kept.pop(key, (0, None))[0]
 
 
-class CompiledTemplates(LastUsed[template.Compiled]):
-    """Compiled templates by the ids of their rows, which never change."""
+class CompiledTemplates:
+    """Compiled templates by what they were made from, and by the ids of their rows, which never change.
 
+    Many stacks, such as the members of a group, share one, unless it is for one stack alone.
 
-class AlikeTemplates:
-    """Compiled templates by what they were made from: many stacks, such as the members of a group, share one.
-
-    :param most: how many are kept.
+    :param limits: those under which they were read.
+    :param most_bytes: what all of them may hold.
     """
 
-    def __init__(self, most: int) -> None:
-        self._kept: LastUsed[template.Compiled] = LastUsed(most)
+    def __init__(self, limits: template.Limits, most_bytes: int = MOST_BYTES) -> None:
+        self._limits = limits
+        self._kept: LastUsed[template.Compiled] = LastUsed(most_bytes)
+        self._keys: LastUsed[str] = LastUsed(MOST_ROWS * _ENTRY)
 
-    def keep(self, key: str, compiled: template.Compiled) -> None:
-        """Keep what was made from something; see `made_from`. Not where it is for one stack alone."""
-        if not compiled.is_personal:
-            self._kept.keep(key, compiled)
+    def make_room_for(self, source: str | Mapping[str, Json]) -> None:
+        """A template is about to be compiled: what would have to go for it goes now, so that both are never there."""
+        if isinstance(source, str):
+            self._kept.make_room(_TIMES_ITS_TEXT * len(source))
+
+    def keep(self, key: str, identity: template.StackIdentity, compiled: template.Compiled) -> template.Compiled:
+        """Keep what was made for a stack, and found to be right.
+
+        :param key: what it was made from; see `made_from`.
+        :returns: the same, without what is not kept of it; see `template.Compiled.settled`.
+        """
+        known = self.get(key, identity)
+        if known is not None:
+            return known
+        kept = compiled.settled(self._limits)
+        if not key:
+            return kept
+        self._kept.keep(_personal(key, identity) if kept.is_personal else key, kept)
+        return kept.of(identity)
 
     def get(self, key: str, identity: template.StackIdentity) -> template.Compiled | None:
-        """The same for another stack; None where there is none."""
-        kept = self._kept.get(key)
+        """What was made from the same for such a stack; None where it is not kept."""
+        kept = self._kept.get(key) or self._kept.get(_personal(key, identity))
         return None if kept is None else kept.of(identity)
 
+    def note(self, template_id: str, key: str) -> None:
+        """Remember what the template of a row was made from."""
+        self._keys.keep(template_id, key)
 
-def made_from(content: Mapping[str, Json], project_id: str, rules: Mapping[str, bool] | None = None) -> str:
-    """What tells one compiled template from another: 64 hexadecimal digits.
+    def of_row(self, template_id: str, identity: template.StackIdentity) -> template.Compiled | None:
+        """What the template of a row was compiled to; None where that is not kept."""
+        key = self._keys.get(template_id)
+        return None if key is None else self.get(key, identity)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._kept.clear()
+        self._keys.clear()
+
+
+def _personal(key: str, identity: template.StackIdentity) -> str:
+    return f'{key} {identity.stack_id} {identity.stack_name}'
+
+
+def made_from(content: Mapping[str, Json], project_id: str) -> str:
+    """What tells one compiled template from another: 64 hexadecimal digits. The only rule by which two are the same.
+
+    The order of keys counts: resources and outputs have that of the template.
 
     :param content: of the row of the template, or what is to be stored there.
-    :param rules: the types that whoever asks for it may use.
+    :returns: nothing for what no JSON can be made of, which nobody will accept.
     """
-    text = json.dumps([content, project_id, rules and dict(rules)], sort_keys=True, separators=(',', ':'))
+    try:
+        text = json.dumps([content, project_id], separators=(',', ':'), default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return ''
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def held_bytes(value: object) -> int:
+    """How many bytes a value holds with all that is in it, about. Long texts are counted once, wherever they stand."""
+    size, seen, pending = 0, set[int](), [value]
+    take, size_of = pending.extend, sys.getsizeof
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            take(each)
+            take(each.values())
+        elif isinstance(each, (list, tuple)):
+            take(each)
+        elif isinstance(each, Definition):
+            size += _DEFINITION
+            take(filter(None, _PARTS_OF_DEFINITION(each)))
+        elif is_dataclass(each):
+            take(getattr(each, part.name) for part in fields(each))
+        elif isinstance(each, str) and len(each) >= _LONG:
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+        size += size_of(each)
+    return size

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from convergence import template
 from convergence.core.model import Json
 from convergence.core.rows import Template
+from convergence.engine.operations.shown_outputs import ShownOutputs
 from convergence.engine.operations.submission import Submission
 
 PARAMETER_TYPES = {
@@ -28,8 +29,16 @@ def template_row(template_id: str, stack_id: str, submission: Submission, compil
 
 
 def summary(compiled: template.Compiled) -> dict[str, Json]:
-    """What is shown of a goal wherever its stack is: ``{'description': …, 'parameters': {name: text}}``."""
-    return {'description': template_description(compiled), 'parameters': {**parameter_texts(compiled.parameters)}}
+    """What is shown of a goal wherever its stack is: ``{'description': …, 'parameters': {name: text}}``.
+
+    And, unless that is too large, what its ``outputs`` need of it; see `ShownOutputs`.
+    """
+    told: dict[str, Json] = {
+        'description': template_description(compiled),
+        'parameters': {**parameter_texts(compiled.parameters)},
+    }
+    outputs = ShownOutputs.of(compiled).document()
+    return told if outputs is None else {**told, 'outputs': outputs}
 
 
 def template_description(compiled: template.Compiled) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from convergence import errors, logs, template
@@ -13,8 +13,9 @@ from convergence.engine.nesting.content import told_by_members, with_asked, with
 from convergence.engine.nesting.foresight import Foresight, defaults_of
 from convergence.engine.nesting.hiding import with_hidden
 from convergence.engine.nesting.member_checks import problems_below
-from convergence.engine.operations.compiled_templates import AlikeTemplates, CompiledTemplates, made_from
+from convergence.engine.operations.compiled_templates import MOST_BYTES, CompiledTemplates, LastUsed, made_from
 from convergence.engine.operations.permits import Permits
+from convergence.engine.operations.sent import Sent
 from convergence.engine.operations.submission import Submission
 from convergence.expressions import evaluator
 from convergence.resources.contract import ResourceType
@@ -24,13 +25,7 @@ from convergence.resources.registry import Registry
 from convergence.resources.secrets import Declared, known_secrets
 from convergence.resources.validation import validate
 from convergence.template.environment import ENCRYPTED, VALUES
-from convergence.template.merging import laid_over, merge_environments
-from convergence.template.problems import Problems
-from convergence.template.sources import read
 from convergence.values import replace
-
-GivenEnvironment = Mapping[str, Json] | str
-"""What a user sends as an environment: a map, or its text."""
 
 
 class Goals:
@@ -38,11 +33,19 @@ class Goals:
 
     :param limits: what a template may hold.
     :param deepest: how many stacks a stack may be in.
-    :ivar kept: what was compiled last, by the template's row. :ivar alike: the same, by what it was made from.
+    :param most_bytes: what the compiled templates that are kept may hold.
+    :ivar kept: what was compiled last. :ivar sent: understands what users send; `submission`, `environment` and
+        `document` are its.
     """
 
     def __init__(
-        self, reader: ReaderPort, registry: Registry, limits: template.Limits, *, kept: int = 64, deepest: int = 5
+        self,
+        reader: ReaderPort,
+        registry: Registry,
+        limits: template.Limits,
+        *,
+        most_bytes: int = MOST_BYTES,
+        deepest: int = 5,
     ) -> None:
         self._deepest = deepest
         self._reader = reader
@@ -55,50 +58,53 @@ class Goals:
         self.yaql = evaluator()
         self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
         self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest)
-        self.kept = CompiledTemplates(kept)
-        self.alike = AlikeTemplates(kept)
+        self.kept = CompiledTemplates(limits, most_bytes)
+        self.sent = Sent(limits, self._accepted, most_bytes // 16)
+        self.submission, self.environment = self.sent.submission, self.sent.environment
+        self.document = self.sent.document
+        self._sound: LastUsed[Permits] = LastUsed(most_bytes // 16)
 
-    def submission(
-        self,
-        source: str | Mapping[str, Json],
-        params: GivenEnvironment | Sequence[GivenEnvironment] | None = None,
-        files: Mapping[str, str] | None = None,
-        environment_files: Sequence[str] | None = None,
-    ) -> Submission:
-        """What a request says a stack should be.
-
-        :param params: an environment, or several: each is laid over those before.
-        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
-        :raises StackValidationFailed: carries what is wrong with the environment files.
-        """
-        self._limits.check_names('files', files or {})
-        environment, files = self.environment(params or {}), dict(files or {})
-        if environment_files:
-            # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
-            declared = template.analyse(
-                source,
-                identity=template.StackIdentity('', '', ''),
-                files=files,
-                installation=self._accepted,
-                require_parameters=template.Require.NONE,
-            ).parameters
-            environment = merge_environments(environment_files, files, environment, declared, self._limits)
-        # They have said what they had to say, and are kept apart: what stands in them may be secret.
-        said = {name: files.pop(name) for name in dict.fromkeys(environment_files or ())}
-        return Submission(source, environment, files, said)
-
-    def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
+    def compile(
+        self, stack: Stack, submission: Submission, permits: Permits, *, trusting: bool = False
+    ) -> template.Compiled:
         """Compile what a user sent for `stack`, and check it against the resource types and what the stack is now.
 
+        What was compiled from the same before is used again; whatever depends on more than that is asked anew.
+
         :param permits: what types the user may have in it.
+        :param trusting: what was found to be right under the same permits is not asked again: it is one of many stacks
+            that are made for one request.
         :raises Forbidden: a resource is of a type that the user may not use.
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
-        compiled = self._analyse(stack, submission, self._installation)
-        self._check(compiled, submission, stack.project_id, permits)
+        key, identity = made_from(submission.content(), stack.project_id), identity_of(stack)
+        compiled = self.kept.get(key, identity)
+        is_trusted = trusting and self._sound.get(key) == permits
+        if compiled is None or not (is_trusted or self._is_right(compiled, submission, stack.project_id, permits)):
+            compiled = self._analyse(stack, submission, self._installation)
+            self._check(compiled, submission, stack.project_id, permits)
+            compiled = self.kept.keep(key, identity, with_implied(compiled, submission.implied or {}))
+        self._sound.keep(key, permits)
+        logs.conceal(compiled.secrets)
         self.refuse_changed(stack, compiled)
         said = submission.implied
-        return with_implied(compiled, ask_for_implied(compiled, self._registry) if said is None else said)
+        return compiled if said is not None else with_implied(compiled, ask_for_implied(compiled, self._registry))
+
+    def _is_right(self, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits) -> bool:
+        """Whether what was right once still is: by what the user may use, the types, and services that are asked."""
+        logs.conceal(compiled.secrets)
+        try:
+            self._check(compiled, submission, project_id, permits)
+        except errors.ConvergenceError:
+            return False  # who compiles it anew gets to know what is wrong, and where
+        checks = self._installation.checks
+        return checks is None or all(each.satisfies(checks) for each in compiled.parameters.values())
+
+    def keep(self, stack: Stack, row: Template, compiled: template.Compiled) -> None:
+        """Keep what a template that was just stored has been compiled to."""
+        key = made_from(row.content, stack.project_id)
+        self.kept.keep(key, identity_of(stack), compiled)
+        self.kept.note(row.id, key)
 
     def _check(
         self,
@@ -148,7 +154,7 @@ class Goals:
         if stack.template_id is None or not immutable:
             return
         try:
-            present = self.stored(stack, stack.template_id)[1].parameters
+            present = self.compiled(stack, stack.template_id).parameters
         except (errors.EntityNotFound, errors.StackValidationFailed, errors.GoalUnreadable):
             return  # What the stack is now cannot be read any more; an update is the way out of that.
         names = [
@@ -193,39 +199,6 @@ class Goals:
             compiled, submission, project_id, permits, ignore_unknown_types=tolerant, depth=depth
         )
 
-    def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
-        """A template as a map, whatever form it was sent in.
-
-        :raises StackValidationFailed: it is not even a document.
-        """
-        problems = Problems()
-        root = read(source, 'template', self._limits, problems).root
-        problems.raise_any()
-        return dict(root) if isinstance(root, dict) else {}
-
-    def environment(self, params: GivenEnvironment | Sequence[GivenEnvironment]) -> dict[str, Json]:
-        """The sections of an environment, or of several: each is laid over those before.
-
-        :raises StackValidationFailed: carries what is wrong with a text.
-        :raises RequestLimitExceeded: it names more parameters than anybody needs.
-        """
-        whole: dict[str, Json] = {}
-        for layer in [params] if isinstance(params, (str, Mapping)) else params:
-            sections = self._sections(layer) if isinstance(layer, str) else layer
-            for name in VALUES:
-                values = sections.get(name)
-                self._limits.check_names(f'{name} of the environment', values if isinstance(values, dict) else {})
-            whole = laid_over(whole, sections)
-        return whole
-
-    def _sections(self, text: str) -> dict[str, Json]:
-        problems = Problems()
-        root = read(text, 'environment', self._limits, problems).root if text.strip() else {}
-        problems.raise_any()
-        if not isinstance(root, dict):
-            raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
-        return dict(root)
-
     def kept_hidden(self, stack: Stack, present: Mapping[str, Json], sent: Mapping[str, Json]) -> dict[str, list[Json]]:
         """The section of an environment that keeps hidden what a partial update takes over from the present goal.
 
@@ -261,17 +234,17 @@ class Goals:
         row = self._reader.template(template_id)
         if row is None:
             raise errors.EntityNotFound('Template', template_id)
-        compiled = self.kept.get(template_id)
+        identity = identity_of(stack)
+        compiled = self.kept.of_row(template_id, identity)
         if compiled is None:
             key = made_from(row.content, stack.project_id)
-            compiled = self.alike.get(key, identity_of(stack))
+            compiled = self.kept.get(key, identity)
             if compiled is None:
                 submission = Submission.from_content(row.content)
                 compiled = self._analyse(stack, submission, self._accepted)
                 compiled.problems.raise_any()
-                compiled = with_implied(compiled, submission.implied or {})
-            self.kept.keep(template_id, compiled)
-            self.alike.keep(key, compiled)
+                compiled = self.kept.keep(key, identity, with_implied(compiled, submission.implied or {}))
+            self.kept.note(template_id, key)
         logs.conceal(compiled.secrets)
         return row, compiled
 
@@ -280,13 +253,14 @@ class Goals:
 
         :raises EntityNotFound: there is none with that id (any more).
         """
-        kept = self.kept.get(template_id)
+        kept = self.kept.of_row(template_id, identity_of(stack))
         if kept is None:
             return self.stored(stack, template_id)[1]
         logs.conceal(kept.secrets)
         return kept
 
     def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
+        self.kept.make_room_for(submission.template)
         compiled = template.analyse(
             submission.template,
             identity=identity_of(stack),

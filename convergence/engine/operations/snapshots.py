@@ -134,7 +134,7 @@ class Snapshots:
             request_id=context.request_id,
         )
         self._traversals.start(stack, request)
-        self._goals.kept.keep(row.id, compiled)
+        self._goals.keep(stack, row, compiled)
 
     # --- parts ------------------------------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ class Stacks:
             if made is None:
                 raise
             return formats.identity(made)
-        self._keep(request, compiled)
+        self._keep(stack, request, compiled)
         return formats.identity(stack)
 
     def update_stack(
@@ -162,7 +162,7 @@ class Stacks:
         if lent is not None and lent.is_new:
             request = replace(request, stack_changes={**request.stack_changes, 'credentials_id': lent.id})
         self._traversals.start(stack, request)
-        self._keep(request, compiled)
+        self._keep(stack, request, compiled)
         return formats.identity(stack)
 
     def delete_stack(
@@ -343,9 +343,9 @@ class Stacks:
             observes=options.converge and action is Action.UPDATE,
         )
 
-    def _keep(self, request: Request, compiled: template.Compiled) -> None:
+    def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
         if request.template is not None:
-            self.goals.kept.keep(request.template.id, compiled)
+            self.goals.keep(stack, request.template, compiled)
 
 
 def _adoption(options: StackOptions, *, may_adopt: bool) -> Adoption | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from convergence import errors, template
-from convergence.core.model import Json, Output
+from convergence.core.model import Definition, Json, Output
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.db.queries.stacks import in_service
@@ -102,12 +102,12 @@ class Reading(Generic[ReaderT]):
             names.update(references, attributes)
         return self._shown(stack, names) if names else {}
 
-    def _hides(self, rows: Mapping[str, Resource], compiled: template.Compiled | None) -> IsAsked:
+    def _hides(self, rows: Mapping[str, Resource], goal: Mapping[str, Definition]) -> IsAsked:
         """Which attributes may tell what is computed from hidden parameters: by the goal, or by what rows came from.
 
         :param rows: those of the resources that are asked.
+        :param goal: what the goal says of them.
         """
-        goal = compiled.goal.definitions if compiled is not None else {}
 
         def hides(name: str, attribute: str | None) -> bool:
             definitions = list(made_from(rows[name])) if name in rows else []

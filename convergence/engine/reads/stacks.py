@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from convergence import errors, template
+from convergence import errors, logs, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
@@ -13,6 +13,7 @@ from convergence.db.queries.stacks import StackFilter, StackReader
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.shown_outputs import ShownOutputs
 from convergence.engine.operations.submission import Submission
 from convergence.engine.reads import formats
 from convergence.engine.reads.damage import Damages
@@ -74,20 +75,28 @@ class StackReads(Reading[StackReader]):
         return self._reader.count_stacks(self._filter(context, query))
 
     def show_stack(
-        self, context: Caller, stack_identity: Mapping[str, Any], resolve_outputs: bool = True
+        self,
+        context: Caller,
+        stack_identity: Mapping[str, Any],
+        resolve_outputs: bool = True,
+        with_unreadable: bool = False,
     ) -> list[Document]:
         """Everything about one stack, as a list of one. The outputs of a deleted stack are gone.
 
-        :param resolve_outputs: whether with the values of its outputs, and with what of it cannot be read.
+        :param resolve_outputs: whether with the values of its outputs. They cost what the resources cost that they
+            refer to, however large the stack is.
+        :param with_unreadable: whether with what of the stack cannot be read. All of its rows are read for that.
         """
         stack = self._stack(context, stack_identity)
-        document = formats.stack_details(stack, self._reader.summary(stack.template_id) if stack.template_id else None)
+        summary = self._reader.summary(stack.template_id) if stack.template_id else None
+        document = formats.stack_details(stack, summary)
         current = self._reader.traversal(stack.traversal_id) if stack.traversal_id else None
         drift = self._objects.summary(stack.id)
         document['conditions'] = [formats.condition(each) for each in conditions(stack, current, drift)]
         if resolve_outputs and stack.deleted_at is None:
-            compiled = self._compiled(stack)
-            document['outputs'] = self._resolved(stack, list(compiled.outputs.values()) if compiled else [])
+            goal = self._outputs(stack, summary)
+            document['outputs'] = self._resolved(stack, goal, goal.outputs.values())
+        if with_unreadable and stack.deleted_at is None:
             told = self._damages.of(stack)
             document.update({'unreadable': list(told)} if told else {})
         return [document]
@@ -120,8 +129,8 @@ class StackReads(Reading[StackReader]):
 
     def list_outputs(self, context: Caller, stack_identity: Mapping[str, Any]) -> list[Document]:
         """The outputs of a stack without their values."""
-        compiled = self._compiled(self._stack(context, stack_identity))
-        return [formats.output_key(output) for output in compiled.outputs.values()] if compiled else []
+        stack = self._stack(context, stack_identity)
+        return [formats.output_key(output) for output in self._shown_outputs(stack).outputs.values()]
 
     def show_output(self, context: Caller, stack_identity: Mapping[str, Any], output_key: str) -> Document:
         """One output with its value, or with the reason why it has none.
@@ -129,32 +138,48 @@ class StackReads(Reading[StackReader]):
         :raises EntityNotFound: the stack has no such output.
         """
         stack = self._stack(context, stack_identity)
-        compiled = self._compiled(stack)
-        output = compiled.outputs.get(output_key) if compiled else None
+        goal = self._shown_outputs(stack)
+        output = goal.outputs.get(output_key)
         if output is None:
             raise errors.EntityNotFound(f'Specified output key {output_key} not found.')
-        return self._resolved(stack, [output])[0]
+        return self._resolved(stack, goal, [output])[0]
 
     def _filter(self, context: Caller, query: StackQuery | None) -> StackFilter:
         return stack_query(context.project_id, query or StackQuery(), self._hidden_tags)
 
-    def _resolved(self, stack: Stack, outputs: list[template.OutputDefinition]) -> list[Document]:
+    def _shown_outputs(self, stack: Stack) -> ShownOutputs:
+        return self._outputs(stack, self._reader.summary(stack.template_id) if stack.template_id else None)
+
+    def _outputs(self, stack: Stack, summary: Mapping[str, Any] | None) -> ShownOutputs:
+        """What the outputs of a stack need of its goal; of large ones the goal is read. None, where it cannot be read.
+
+        :param summary: of the goal, if that can be read.
+        """
+        kept = (summary or {}).get('outputs')
+        if kept is not None:
+            goal = ShownOutputs.from_document(kept)
+            logs.conceal(goal.secrets)
+            return goal
+        compiled = self._compiled(stack)
+        return ShownOutputs({}) if compiled is None else ShownOutputs.of(compiled)
+
+    def _resolved(
+        self, stack: Stack, goal: ShownOutputs, outputs: Collection[template.OutputDefinition]
+    ) -> list[Document]:
         """Outputs with their values. One that fails says why; the others are not concerned.
 
         What is computed from hidden parameters is masked. What a resource type keeps secret is not: an output is how a
         template says that its users are to have it.
         """
-        compiled = self._compiled(stack)
-        secrets = compiled.secrets if compiled is not None else frozenset[str]()
         rows = self._referred(stack, [output.value for output in outputs])
-        inputs, hides = outputs_of(rows), self._hides(rows, compiled)
+        inputs, hides = outputs_of(rows), self._hides(rows, goal.definitions)
         budget = Budget(STANDARD)  # of all together: whoever reads a stack waits for all of its outputs
         documents: list[Document] = []
         for output in outputs:
             hidden = (*output.hidden, *reading(output.value, hides))
             try:
                 value = template.resolve(output.value, inputs, evaluator(), budget, hidden)
-                documents.append(formats.output_value(output, without(masked_at(value, hidden), secrets), None))
+                documents.append(formats.output_value(output, without(masked_at(value, hidden), goal.secrets), None))
             except errors.ConvergenceError as error:
-                documents.append(formats.output_value(output, None, masked(str(error), secrets)))
+                documents.append(formats.output_value(output, None, masked(str(error), goal.secrets)))
         return documents
