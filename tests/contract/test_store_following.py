@@ -16,6 +16,7 @@ from convergence.db.scopes import HeldResource, OneNode
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
 from tests.contract.rows import EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TRAVERSAL, Backend, node
+from tests.harness import emptied
 
 NEXT = ('V', 5)
 HELD = replace(RESOURCE, replaced_by=None)
@@ -298,3 +299,27 @@ def test_what_is_locked_too_late_to_be_seen_as_it_is_is_not_taken(server_engine,
     assert looked == [change]
     assert committed.following is None
     assert owners(backend) == {'R': None, 'B': None}
+
+
+@pytest.mark.parametrize('ways', ['behind the window', 'becomes ready'])
+@pytest.mark.parametrize('is_begun', [True, False], ids=['begun', 'not begun'])
+def test_events_of_both_are_stored_in_their_order_in_one_statement(engines, ways, is_begun):
+    """MariaDB answers each statement, which costs the reader more than another row costs the server."""
+    engine = emptied(engines('mariadb'))
+    backend = Backend.of('sql', Ports.of(Store(engine, interval_s=0.0)))
+    stored: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        stored.extend(each for each in statement.split('; ') if each.startswith('INSERT INTO event'))
+
+    act, filled = (both, fill) if ways == 'behind the window' else (with_ready, fill_waiting)
+    filled(backend)
+    event.listen(engine, 'before_cursor_execute', note)
+    try:
+        committed = act(backend, begin if is_begun else lambda view: None)
+    finally:
+        event.remove(engine, 'before_cursor_execute', note)
+    assert (committed.following is not None) is is_begun
+    found = sorted(backend.reader.events('S'), key=lambda each: each.sequence)
+    assert [each.id for each in found] == ['E0', 'E'][: 1 + is_begun]
+    assert len(stored) == 1

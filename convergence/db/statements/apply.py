@@ -31,12 +31,11 @@ from convergence.db.schema.models import (
 )
 from convergence.db.statements.arriving import finish
 from convergence.db.statements.changing import (
-    INSERT_EVENT,
     BeginNode,
     change_row,
-    event_values,
     new,
     remove_row,
+    store_event,
     takes_more_at_once,
     update_by_id,
 )
@@ -378,8 +377,9 @@ def _unnumbered(row: Any) -> dict[str, Any]:
 
 def _insert_events(writes: Writes, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
     if len(effect.events) == 1:
-        writes.add(INSERT_EVENT.call(event_values(effect.events[0])))
+        store_event(writes, effect.events[0])
         return
+    writes.add_held_rows()  # events are numbered in their order
     writes.send()
     writes.connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
@@ -512,6 +512,8 @@ def _with_more(
     for effect, told in _with_events(connection, decided):
         if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
             yield from _with_events(connection, sequel.before_arrival(writes))
+        if isinstance(effect, effects.FinishNode) and not sequel.looks_after_arrival:
+            writes.add_held_rows()  # the arrival comes last
         yield effect, told
     if sequel.looks_after_arrival:
         writes.send()  # only then it is known what became ready

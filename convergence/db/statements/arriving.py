@@ -39,7 +39,7 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
-from convergence.db.statements.changing import INSERT_EVENT, TELL, event_values, is_running
+from convergence.db.statements.changing import TELL, event_values, is_running, store_event
 from convergence.db.statements.hot import Hot, HotList, among, each_of, refused_where_none
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import CHUNK, chunks
@@ -184,7 +184,7 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
             writes.send()  # some may have to be chained to others before the commit
         return
     if told is not None:
-        writes.add(INSERT_EVENT.call(event_values(told)))
+        store_event(writes, told)
     writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
     if writes.connection.dialect.update_returning:
         writes.send()

@@ -20,7 +20,7 @@ from convergence.core.model import NodeStatus, TraversalStatus
 from convergence.core.nesting import DOUBTED
 from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.hot import Hot
+from convergence.db.statements.hot import FewRows, Hot
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.together import Writes
 
@@ -35,7 +35,7 @@ DELETE_RESOURCE = Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'), 
 FORGET_SIGNALS = Hot(delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource')))
 _OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
 TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
-INSERT_EVENT = Hot(TELL)
+EVENTS = FewRows(EVENT, _OF_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,11 @@ def new(changes: Mapping[str, object]) -> dict[str, object]:
 def event_values(event: Event) -> dict[str, Any]:
     """An event as the parameters of `TELL`."""
     return {f'event_{name}': getattr(event, name) for name in _OF_EVENT}
+
+
+def store_event(writes: Writes, event: Event) -> None:
+    """Store an event in a statement of its own, or with others of the transaction."""
+    writes.add_row(EVENTS, {name: getattr(event, name) for name in _OF_EVENT})
 
 
 def change_row(writes: Writes, effect: UpdateResource, told: Event | None = None) -> None:

@@ -10,7 +10,7 @@ How several go to a server together: see `convergence.db.statements.together`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -18,11 +18,13 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Subquery,
+    Table,
     bindparam,
     case,
     cast,
     exc,
     func,
+    insert,
     literal,
     literal_column,
     select,
@@ -164,6 +166,37 @@ class HotList:
         # The last one stands for the places that are left: in a set it counts once.
         padded = (*members, *[members[-1]] * (length - len(members)))
         return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
+
+
+FEW = 16
+"""Rows that are stored by a statement of their own for each number of rows."""
+
+
+@dataclass(eq=False, slots=True)
+class FewRows:
+    """An INSERT of one row, or of a few in one statement: there is one text for each number of them.
+
+    Many are a matter of `convergence.db.statements.hot_rows`.
+
+    :param names: the columns; others have the defaults that the server knows.
+    """
+
+    table: Table
+    names: tuple[str, ...]
+    _of_count: dict[int, Hot] = field(default_factory=dict)
+
+    def call(self, rows: Sequence[Mapping[str, Any]]) -> HotCall:
+        """It, with its values, for those who send it later: from one to `FEW` rows."""
+        given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
+        return self._hot(len(rows)).call(given)
+
+    def _hot(self, count: int) -> Hot:
+        hot = self._of_count.get(count)
+        if hot is None:
+            kinds = [(name, self.table.c[name].type) for name in self.names]
+            rows = [{name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)]
+            hot = self._of_count[count] = Hot(insert(self.table).values(rows))
+        return hot
 
 
 def _one_where(condition: ColumnElement[bool]) -> ColumnElement[int]:

@@ -11,7 +11,7 @@ it has come to is left in a setting of the session, which is read behind the com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.db.statements.drivers import COMMIT, SEVERAL
 from convergence.db.statements.failures import is_duplicate
-from convergence.db.statements.hot import HotCall, as_raised, executed
+from convergence.db.statements.hot import FEW, FewRows, HotCall, as_raised, executed
 from convergence.errors import Conflict
 
 LONGEST = 1 << 18
@@ -72,6 +72,7 @@ class Writes:
         self._refusal: Exception | None = None
         self._left = _Message(connection)
         self._in_the_end: list[tuple[HotCall, Callable[[Rows], object]]] = []
+        self._held_rows: dict[FewRows, list[Mapping[str, Any]]] = {}
         self._takes_several = _takes_several(connection)
         self._refuses = refuses_by_failing(connection)
 
@@ -107,6 +108,26 @@ class Writes:
             if self._refusal is None or not is_duplicate(error):
                 raise
             raise self._refusal from None
+
+    def add_row(self, rows: FewRows, row: Mapping[str, Any]) -> None:
+        """A new row that nothing in the transaction depends on.
+
+        MariaDB and MySQL answer each statement, and to read an answer costs more than to send a row: there it waits for
+        others like it, until `add_held_rows` or the end.
+        """
+        if not self._takes_several or self._refuses:
+            self.add(rows.call([row]))
+            return
+        held = self._held_rows.setdefault(rows, [])
+        held.append(row)
+        if len(held) == FEW:
+            self.add_held_rows()
+
+    def add_held_rows(self) -> None:
+        """Have the rows that wait for others written before what is added next."""
+        held, self._held_rows = self._held_rows, {}
+        for rows, some in held.items():
+            self.add(rows.call(some))
 
     def add_one(self, call: HotCall, what: str, wanted: int = 1) -> None:
         """One that has to find so many rows, see `expect_one`. Nothing is committed where it does not."""
@@ -178,6 +199,7 @@ class Writes:
 
         :raises Conflict: see `send`.
         """
+        self.add_held_rows()
         self._read_what_is_last(())
         self.send()
 
@@ -186,6 +208,7 @@ class Writes:
 
         :raises Conflict: see `send`; perhaps not before the commit.
         """
+        self.add_held_rows()
         # One answer comes from behind the commit.
         behind = self._in_the_end[-1:] if self._left.calls and not self._left.is_answered else []
         self._read_what_is_last(behind)
