@@ -160,10 +160,18 @@ def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request, pla
 
 
 def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner: Planner) -> set[str]:
-    """The rows that are left over and have the only object that there can be of a name which is wanted."""
+    """The rows that are left over and have the only object that there can be of a name which is wanted.
+
+    Or what there can be only once, and are being removed: half gone, nobody asks them to give way.
+    """
     wanted = request.goal.definitions
     left = [row for row in view.resources if row.id not in kept and row.name in wanted]
-    return {row.id for row in left if row.type == wanted[row.name].type and planner.is_exclusive(row.type)}
+    alike = [row for row in left if row.type == wanted[row.name].type]
+    return {
+        row.id
+        for row in alike
+        if planner.is_exclusive(row.type) or (row.action is Action.DELETE and planner.gives_way(row.type))
+    }
 
 
 def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal) -> Resource:

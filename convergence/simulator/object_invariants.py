@@ -16,7 +16,7 @@ from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, St
 from convergence.core.rows import Node, Resource, Stack
 from convergence.simulator.invariants import Invariant
 from convergence.simulator.reality import NOBODY, PhysicalObject, Question, is_of, may_find
-from convergence.simulator.sorts import ENFORCED, NEVER_FOUND, Exclusive, Keeper
+from convergence.simulator.sorts import ADDRESSED, ENFORCED, NEVER_FOUND, Exclusive, Keeper
 from convergence.simulator.transition import Transition
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class AfterReplacement(Invariant):
                 continue
             if node.resource_id == row.id:
                 yield f'{row.name} ({row.id}) is the one that is wanted, and is to be removed'
-            elif node.status is not NodeStatus.DONE and not self._makes_room(row, node):
+            elif node.status is not NodeStatus.DONE and not self._makes_room(step, row, node):
                 yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
 
     def _learn(self, step: Transition) -> None:
@@ -175,9 +175,13 @@ class AfterReplacement(Invariant):
                 self._never_up.discard(node.resource_id or '')
 
     @staticmethod
-    def _makes_room(row: Resource, node: Node) -> bool:
-        """Whether what is wanted cannot be made while an object of the same name is there."""
-        return node.definition is not None and node.definition.type == row.type == Exclusive.type_name
+    def _makes_room(step: Transition, row: Resource, node: Node) -> bool:
+        """Whether what is wanted cannot be made while an object of the same name is there, or goes on being removed."""
+        if node.definition is None or node.definition.type != row.type:
+            return False
+        before = step.resources[row.id].before if row.id in step.resources else None
+        goes_on = before is not None and before.action is Action.DELETE
+        return row.type == Exclusive.type_name or (row.type in ADDRESSED and goes_on)
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:

@@ -203,3 +203,15 @@ def test_of_what_the_database_has_lost_nobody_knows_who_has_it(doing, status):
         (('R2',), {'yielding': Yielding.DEPRIVED}),
     ]
     assert not of_kind(put_in_doubt(now, claim(Step.UPDATE, Action.UPDATE, held(LEFT)), 'lost'), UpdateResources)
+
+
+@pytest.mark.parametrize('status', [Status.FAILED, Status.IN_PROGRESS])
+def test_what_is_being_removed_goes_before_another_one_is_made_that_needs_what_it_has(status):
+    """Half gone, it is not asked to give way: each update was refused for as long as it was there."""
+    going = row('R', 'r', action=Action.DELETE, status=status)
+    wanted = request(definitions(r=''))
+    first = {'UPDATE': 1, 'CLEANUP': 0}
+    for gives_way, waiting in ((True, first), (False, {'UPDATE': 0, 'CLEANUP': 1})):
+        plans = replace(planner(), gives_way=lambda type_name, gives_way=gives_way: gives_way)
+        made = only(plan(plan_view(going), STACK, wanted, plans), InsertTraversal).nodes
+        assert {each.phase.value: each.waiting for each in made if each.name} == waiting

@@ -953,11 +953,22 @@ MUTANTS = (
         (
             Edit(
                 f'{PLAN}:_in_the_way',
-                'return {row.id for row in left if row.type == wanted[row.name].type and planner.is_exclusive(row.type)}',
-                'return set()',
+                'if planner.is_exclusive(row.type) or (row.action is Action.DELETE and planner.gives_way(row.type))',
+                'if row.action is Action.DELETE and planner.gives_way(row.type)',
             ),
         ),
         ('name_is_in_use_until_a_removal_succeeds',),
+    ),
+    Mutant(
+        'what could not be removed keeps the address of what is wanted',
+        (
+            Edit(
+                f'{PLAN}:_in_the_way',
+                'if planner.is_exclusive(row.type) or (row.action is Action.DELETE and planner.gives_way(row.type))',
+                'if planner.is_exclusive(row.type)',
+            ),
+        ),
+        ('address_of_what_could_not_be_removed',),
     ),
     Mutant(
         'a row that is being cleared is taken for one that is being updated',

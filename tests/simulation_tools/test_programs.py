@@ -73,6 +73,13 @@ def test_who_only_learns_by_another_creation_what_a_late_worker_has_made_makes_i
     assert not verdict.error
 
 
+def test_what_a_late_worker_has_made_and_could_not_be_removed_is_not_in_the_way_of_what_is_wanted():
+    """Its row was a leftover whose removal had failed: it kept the address, and each update was refused."""
+    faults = Faults(crash=0.002, lag=0.1, drift=0.01)
+    verdict, _ = execute(load(Path('random:217')), RunPlan(faults=faults), Choices(19), seed=19)
+    assert not verdict.error
+
+
 def test_calls_that_are_not_needed_are_left_out():
     whole = program(3)
     needed = next(line for line in whole.lines if 'create_stack' in line)

@@ -1,0 +1,16 @@
+# An object could not be removed and has the address: what is wanted is made when that is gone, not refused for ever.
+wanted = Template({
+    'A': RsrcDef({'a': 'one'}, kind='Addressed'),
+    'B': RsrcDef({'b': 'one'}, kind='EnforcedAddressed'),
+    'C': RsrcDef({'c': GetRes('A'), 'd': GetRes('B')}),
+})
+
+engine.create_stack('foo', wanted)
+engine.settle()
+engine.fails('A', action='DELETE', times=1)
+engine.fails('B', action='DELETE', times=1)
+engine.delete_stack('foo')
+engine.settle()
+engine.update_stack('foo', wanted)
+engine.settle()
+engine.call(verify, wanted)
