@@ -205,7 +205,7 @@ def _insert_stack(writes: Writes, effect: effects.InsertStack, ready: Ready, tol
     stack = effect.stack
     # What is there may be the name, or the id of a nested stack, which is known before it.
     refusal = StackExists(f'The Stack ({stack.name}) already exists.')
-    writes.add_first(INSERT_STACK.call({**_values(stack), 'live_name': stack.name}), refusal)
+    writes.add(INSERT_STACK.call({**_values(stack), 'live_name': stack.name}), refusal=refusal)
     _refer_to_credentials(writes, stack.credentials_id, stack.id)
 
 

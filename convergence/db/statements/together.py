@@ -76,25 +76,21 @@ class Writes:
         self._takes_several = _takes_several(connection)
         self._refuses = refuses_by_failing(connection)
 
-    def add(self, call: HotCall, then: Then | None = None) -> None:
+    def add(self, call: HotCall, then: Then | None = None, refusal: Exception | None = None) -> None:
         """One whose answer refuses nothing.
 
         :param then: only where the server takes several.
+        :param refusal: of an INSERT, raised where there is a row with such a key; so too for what comes after it, which
+            belongs to what is new.
         """
+        if refusal is not None:
+            self.send()
+            self._refusal = refusal
         if self._takes_several:
             self._leave(call, then)
         else:
-            call.hot.write(self.connection, call.values)
-
-    def add_first(self, call: HotCall, refusal: Exception) -> None:
-        """An INSERT of something that is new, if nothing else is: what comes with it belongs to it.
-
-        :param refusal: raised where there is one with such a key.
-        """
-        self.send()
-        self._refusal = refusal
-        with self.refused():
-            self.add(call)
+            with self.refused():
+                call.hot.write(self.connection, call.values)
 
     @contextmanager
     def refused(self) -> Iterator[None]:
