@@ -8,13 +8,12 @@ import os
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, literal_column, select
 
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
 from convergence.db.statements import load
 from convergence.db.statements.hot import Hot, HotList
-from convergence.db.statements.locked_reads import LOCKED, LockedRead
+from convergence.db.statements.locked_reads import LockedRead
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan
@@ -54,9 +53,7 @@ def kind(url: str) -> str:
 def unlocked(statement):
     """The same statement without its lock."""
     if isinstance(statement, LockedRead):
-        locking = unlocked(statement.lock.statement)
-        noted = func.set_config(LOCKED, func.coalesce(locking.scalar_subquery(), ''), literal_column('true'))
-        return LockedRead(Hot(locking), statement.read, (Hot(select(noted)), statement.noting[1]))
+        return LockedRead.by([unlocked(each.statement) for each in statement.locks], statement.read)
     if isinstance(statement, HotList):
         return HotList(statement.name, lambda length: unlocked(statement.build(length)))
     if isinstance(statement, Hot):

@@ -48,15 +48,20 @@ class LockedRead:
 
         :param locking: without the lock.
         """
-        locked = [each.with_for_update() for each in locking]
-        names = [f'{LOCKED}_{place}' for place in range(len(locked))]
+        return cls.by([each.with_for_update() for each in locking], Hot(reading))
+
+    @classmethod
+    def by(cls, locking: Sequence[Select[Any]], read: Hot) -> LockedRead:
+        """The same of some that do lock."""
+        names = [f'{LOCKED}_{place}' for place in range(len(locking))]
         noting = [
             Hot(select(func.set_config(name, func.coalesce(each.scalar_subquery(), ''), literal_column('true'))))
-            for name, each in zip(names, locked, strict=True)
+            for name, each in zip(names, locking, strict=True)
         ]
+        reading: Any = read.statement
         noted = [func.current_setting(name) for name in names]
         whole = Hot(reading.with_only_columns(*noted, *reading.selected_columns))
-        return cls(tuple(map(Hot, locked)), Hot(reading), (*noting, whole))
+        return cls(tuple(map(Hot, locking)), read, (*noting, whole))
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[str | None], Rows]:
         """What they answer: the keys of the rows that are locked, None for each that is not; and what is read.
