@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -11,13 +10,14 @@ from convergence import errors
 from convergence.core.rows import Stack
 from convergence.db.queries.stacks import StackReader
 from convergence.documents import Document
+from convergence.engine.operations.compiled_templates import MIB, LastUsed
 from convergence.engine.reads import formats
 
 TOLD_FOR_S = 60.0
 """To find out, all rows of a stack are read. So for so long what was found is told again, while the stack has the same
 goals and the same operation."""
-MOST_STACKS = 1000
-"""Of how many stacks is remembered what was found."""
+FOUND_BYTES = 4 * MIB
+"""What that may hold. Of most stacks it is nothing; without a key it is every resource."""
 
 _Goals: TypeAlias = tuple[str | None, ...]
 
@@ -31,7 +31,7 @@ class Damages:
     def __init__(self, reader: StackReader, clock: Callable[[], float] = time.monotonic) -> None:
         self._reader = reader
         self._clock = clock
-        self._found: OrderedDict[str, tuple[float, _Goals, tuple[Document, ...]]] = OrderedDict()
+        self._found: LastUsed[tuple[float, _Goals, tuple[Document, ...]]] = LastUsed(FOUND_BYTES)
 
     def of(self, stack: Stack) -> tuple[Document, ...]:
         """What of a stack cannot be read, and what can be done about each; empty where all can."""
@@ -41,10 +41,7 @@ class Damages:
         if known is not None and known[1] == goals and now - known[0] < TOLD_FOR_S:
             return known[2]
         found = tuple(self._look(stack))
-        self._found[stack.id] = (now, goals, found)
-        self._found.move_to_end(stack.id)
-        while len(self._found) > MOST_STACKS:
-            self._found.popitem(last=False)
+        self._found.keep(stack.id, (now, goals, found))
         return found
 
     def _look(self, stack: Stack) -> list[Document]:
