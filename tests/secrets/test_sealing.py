@@ -40,7 +40,10 @@ def insert(database: Any, rows: int = 1) -> None:
     with database.begin() as connection:
         connection.execute(
             TEMPLATE.insert(),
-            [{'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}} for number in range(rows)],
+            [
+                {'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}, 'unlike': ()}
+                for number in range(rows)
+            ],
         )
 
 
