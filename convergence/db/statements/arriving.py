@@ -186,6 +186,8 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
     if told is not None:
         store_event(writes, told)
     writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
+    if not numbers:
+        return
     if writes.connection.dialect.update_returning:
         writes.send()
         ready += arrive(writes.connection, effect)
