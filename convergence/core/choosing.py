@@ -24,9 +24,12 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
     not replaced, then the present template's, then the newest. A row whose deletion has begun is never chosen.
     """
 
+    template = request.template
+    of_goal = {row.id for row in rows} - {row.id for row in template.others(rows)} if template is not None else ()
+
     def rank(row: Resource) -> tuple[bool, bool, bool, bool, bool, float, str]:
         return (
-            request.template is not None and request.template.is_of(row),
+            row.id in of_goal,
             row.action is not Action.INIT and row.status is not Status.FAILED,
             row.definition == request.goal.definitions[row.name],
             row.replaced_by is None,
@@ -94,4 +97,6 @@ def alike(template: Template, goal: Goal, rows: Collection[Resource], finished: 
     ((before, _),) = found.most_common(1)
     same = {row.id for row in finished.values() if row.template_id == before}
     unlike = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
+    if len(unlike) > len(same):
+        return template  # to note so many names is no less than to write so few rows
     return replace(template, alike_id=before, unlike=tuple(sorted(unlike)))

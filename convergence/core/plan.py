@@ -162,7 +162,8 @@ def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request, pla
 def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner: Planner) -> set[str]:
     """The rows that are left over and have the only object that there can be of a name which is wanted.
 
-    Or what there can be only once, and are being removed: half gone, nobody asks them to give way.
+    Or what there can be only once, and are being removed: half gone, nobody asks them to give way. Where something else
+    is wanted by now it does not wait: that is the way out where the removal fails again and again.
     """
     wanted = request.goal.definitions
     left = [row for row in view.resources if row.id not in kept and row.name in wanted]
@@ -170,7 +171,8 @@ def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner
     return {
         row.id
         for row in alike
-        if planner.is_exclusive(row.type) or (row.action is Action.DELETE and planner.gives_way(row.type))
+        if planner.is_exclusive(row.type)
+        or (row.action is Action.DELETE and planner.gives_way(row.type) and row.definition == wanted[row.name])
     }
 
 

@@ -103,7 +103,7 @@ class OneReplacement(Scope[NodeView]):
 class LastNode(Scope[NodeView]):
     """A node of phase `IN_SERVICE` or `COMPLETE`: the stack row is locked.
 
-    Where a nested stack comes to its end by it, so is the row of the resource that waits for that.
+    So is the row of the resource that waits for what a nested stack is doing, whether that comes to its end or not.
     """
 
     traversal_id: str

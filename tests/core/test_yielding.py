@@ -215,3 +215,12 @@ def test_what_is_being_removed_goes_before_another_one_is_made_that_needs_what_i
         plans = replace(planner(), gives_way=lambda type_name, gives_way=gives_way: gives_way)
         made = only(plan(plan_view(going), STACK, wanted, plans), InsertTraversal).nodes
         assert {each.phase.value: each.waiting for each in made if each.name} == waiting
+
+
+def test_what_is_being_removed_is_not_waited_for_where_something_else_is_wanted():
+    """It may never be gone: then an update to something else is the way out."""
+    going = row('R', 'r', action=Action.DELETE, status=Status.FAILED)
+    changed = {name: replace(each, properties={'other': 1}) for name, each in definitions(r='').items()}
+    plans = replace(planner(), gives_way=lambda type_name: True)
+    made = only(plan(plan_view(going), STACK, request(changed), plans), InsertTraversal).nodes
+    assert {each.phase.value: each.waiting for each in made if each.name} == {'UPDATE': 0, 'CLEANUP': 1}

@@ -86,6 +86,7 @@ READABLE = {
     'requires',
     'status_reason',
     'tags',
+    'unlike',  # names of resources
 }
 """Names of columns for texts of any length that are not sealed: names, ids, and texts in which secrets are masked."""
 

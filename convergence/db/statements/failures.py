@@ -45,6 +45,8 @@ LOST = frozenset(
 """The server ends the session, or takes none now: SQLSTATEs of PostgreSQL (besides class 08), numbers of MariaDB."""
 LOCKED = frozenset({'55P03', '40P01', '40001', 1020, 1205, 1213})
 """A lock was waited for too long, or in a circle."""
+DUPLICATE = frozenset({'23505', 1062})
+"""There is a row with such a key."""
 REFUSED = '22012'
 """PostgreSQL was to divide by the number of rows that a statement has found, and it has found none: see
 `convergence.db.statements.hot.refused_where_none`."""
@@ -88,10 +90,9 @@ def is_locked(error: BaseException | None) -> bool:
 
 def is_duplicate(error: BaseException | None) -> bool:
     """Whether there is a row with such a key already."""
-    inner = getattr(error, 'inner_exception', None)
-    return isinstance(error, exc.IntegrityError | db_exception.DBDuplicateEntry) or (
-        isinstance(inner, BaseException) and is_duplicate(inner)
-    )
+    if isinstance(error, db_exception.DBDuplicateEntry) or _code(error) in DUPLICATE:
+        return True
+    return 'UNIQUE constraint failed' in str(_cause(error))  # what SQLite says, which has no codes in its errors
 
 
 def _is_full(error: Exception) -> bool:

@@ -123,7 +123,7 @@ LAST = LockedRead.of(
         RESOURCE.c.id
         == select(STACK.c.parent_resource_id)
         .join(TRAVERSAL, TRAVERSAL.c.stack_id == STACK.c.id)
-        .where(_THIS_TRAVERSAL, TRAVERSAL.c.for_parent.is_(True))
+        .where(_THIS_TRAVERSAL, TRAVERSAL.c.for_parent.is_(True), TRAVERSAL.c.id == STACK.c.traversal_id)
         .scalar_subquery()
     ),
     reading=select(

@@ -103,7 +103,7 @@ class Writes:
         except Exception as error:
             if self._refusal is None or not is_duplicate(error):
                 raise
-            raise self._refusal from None
+            raise self._refusal from error
 
     def add_row(self, rows: FewRows, row: Mapping[str, Any]) -> None:
         """A new row that nothing in the transaction depends on.

@@ -92,13 +92,15 @@ class CompiledTemplates:
 
     def __init__(self, limits: template.Limits, most_bytes: int = MOST_BYTES) -> None:
         self._limits = limits
+        self._most_bytes = most_bytes
         self._kept: LastUsed[template.Compiled] = LastUsed(most_bytes)
         self._keys: LastUsed[str] = LastUsed(MOST_ROWS * _ENTRY)
 
     def make_room_for(self, source: str | Mapping[str, Json]) -> None:
         """A template is about to be compiled: what would have to go for it goes now, so that both are never there."""
         if isinstance(source, str):
-            self._kept.make_room(_TIMES_ITS_TEXT * len(source))
+            # At most half of it: what it holds is not known before it is read, and it may be no template at all.
+            self._kept.make_room(min(_TIMES_ITS_TEXT * len(source), self._most_bytes // 2))
 
     def keep(self, key: str, identity: template.StackIdentity, compiled: template.Compiled) -> template.Compiled:
         """Keep what was made for a stack, and found to be right.
@@ -145,11 +147,14 @@ def made_from(content: Mapping[str, Json], project_id: str) -> str:
     The order of keys counts: resources and outputs have that of the template.
 
     :param content: of the row of the template, or what is to be stored there.
-    :returns: nothing for what no JSON can be made of, which nobody will accept.
+    :returns: nothing for what no JSON can be made of, which nobody will accept, and for what may ask for the time, as
+        an expression can: nothing is the same as that.
     """
     try:
         text = json.dumps([content, project_id], separators=(',', ':'), default=repr)
     except (TypeError, ValueError, RecursionError):
+        return ''
+    if 'now(' in text:
         return ''
     return hashlib.sha256(text.encode()).hexdigest()
 
