@@ -168,12 +168,12 @@ def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner
     wanted = request.goal.definitions
     left = [row for row in view.resources if row.id not in kept and row.name in wanted]
     alike = [row for row in left if row.type == wanted[row.name].type]
-    return {
-        row.id
-        for row in alike
-        if planner.is_exclusive(row.type)
-        or (row.action is Action.DELETE and planner.gives_way(row.type) and row.definition == wanted[row.name])
-    }
+
+    def has_what_is_wanted(row: Resource) -> bool:
+        is_going = row.action is Action.DELETE and planner.gives_way(row.type)
+        return is_going and row.definition == wanted[row.name]
+
+    return {row.id for row in alike if planner.is_exclusive(row.type) or has_what_is_wanted(row)}
 
 
 def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal) -> Resource:

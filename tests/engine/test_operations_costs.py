@@ -253,7 +253,7 @@ def test_a_member_more_costs_the_same_in_a_large_group(engine):
     """F124, F128: none of the others is touched, and each further nested stack costs what the one before has cost."""
     small, large = grown(engine, 4, 5), grown(engine, 40, 41)
     assert small == large
-    one, two, three = grown(engine, 2, 3), grown(engine, 2, 4), grown(engine, 2, 5)
+    one, two, three = grown(engine, 4, 5), grown(engine, 4, 6), grown(engine, 4, 7)
     further = [tuple(b - a for a, b in zip(*pair, strict=True)) for pair in pairwise((one, two, three))]
     assert further[0] == further[1]
     commits, statements, messages = further[0]

@@ -619,7 +619,7 @@ MUTANTS = (
     ),
     Mutant(
         'replace on rollback although the old row is there',
-        (Edit(f'{CHOOSING}:choose', 'request.template is not None and request.template.is_of(row),', 'False,'),),
+        (Edit(f'{CHOOSING}:choose', 'row.id in of_goal,', 'False,'),),
         ('update_replace_rollback',),
     ),
     Mutant(
@@ -627,8 +627,8 @@ MUTANTS = (
         (
             Edit(
                 f'{CHOOSING}:choose',
-                'request.template is not None and request.template.is_of(row),',
-                'request.template is not None and request.template.id == row.template_id,',
+                'row.id in of_goal,',
+                'template is not None and template.id == row.template_id,',
             ),
         ),
         ('rolled_back_to_what_changed_nothing',),
@@ -953,8 +953,8 @@ MUTANTS = (
         (
             Edit(
                 f'{PLAN}:_in_the_way',
-                'if planner.is_exclusive(row.type) or (row.action is Action.DELETE and planner.gives_way(row.type))',
-                'if row.action is Action.DELETE and planner.gives_way(row.type)',
+                'return {row.id for row in alike if planner.is_exclusive(row.type) or has_what_is_wanted(row)}',
+                'return {row.id for row in alike if has_what_is_wanted(row)}',
             ),
         ),
         ('name_is_in_use_until_a_removal_succeeds',),
@@ -964,8 +964,8 @@ MUTANTS = (
         (
             Edit(
                 f'{PLAN}:_in_the_way',
-                'if planner.is_exclusive(row.type) or (row.action is Action.DELETE and planner.gives_way(row.type))',
-                'if planner.is_exclusive(row.type)',
+                'return {row.id for row in alike if planner.is_exclusive(row.type) or has_what_is_wanted(row)}',
+                'return {row.id for row in alike if planner.is_exclusive(row.type)}',
             ),
         ),
         ('address_of_what_could_not_be_removed',),
