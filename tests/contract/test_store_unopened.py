@@ -15,6 +15,7 @@ from convergence.db.ports import Ports
 from convergence.db.schema import columns
 from convergence.db.schema.sealing import Seal, apply_seal, new_key
 from convergence.db.scopes import WholeStack
+from convergence.db.statements.row_columns import RESOURCE_COLUMNS
 from convergence.db.statements.store import Store
 from convergence.values import replace as quickly_replaced
 from tests.contract.rows import FREE, RESOURCE, Backend
@@ -149,3 +150,10 @@ def test_an_update_opens_no_more_in_a_large_stack_than_in_a_small_one(engine: An
             counts.append(len(opened))
     assert counts[:2] == counts[2:]
     assert max(counts) < UPDATED
+
+
+def test_no_sealed_value_of_a_row_is_a_text_once_it_is_opened():
+    """By that it is known what is not opened yet: a column of another kind would be opened twice."""
+    sealed = [column.type for column in RESOURCE_COLUMNS if isinstance(column.type, columns.Sealable)]
+    assert sealed
+    assert all(isinstance(each, columns.Valued) or each.kind is dict for each in sealed)

@@ -14,7 +14,7 @@ from convergence.db.schema.models import DUTY, PROJECT
 from convergence.db.statements.counting import count
 from convergence.db.statements.hot import Hot, HotCall
 from convergence.db.statements.store import Store
-from convergence.db.statements.together import LONGEST, Writes, read_together
+from convergence.db.statements.together import LONGEST, Writes
 from convergence.errors import Conflict, DatabaseUnavailable
 from tests.contract.test_connections import lose
 from tests.harness import Harness, emptied, things
@@ -155,7 +155,7 @@ def test_each_of_what_is_read_together_sees_what_was_committed_before_its_turn(e
     def wait() -> None:
         with engine.connect() as connection:
             taken.set()
-            read.extend(read_together(connection, READ.call({'duty': name}), Hot(select(PROJECT.c.id)).call({})))
+            read.extend(Writes(connection).read(READ.call({'duty': name}), Hot(select(PROJECT.c.id)).call({})))
 
     with engine.connect() as holder:
         holder.execute(update(DUTY).where(DUTY.c.name == name).values(holder='me'))

@@ -56,14 +56,6 @@ Rows: TypeAlias = Sequence[Sequence[Any]]
 """What a statement has answered."""
 
 
-def read_together(connection: Connection, *calls: HotCall) -> list[Rows]:
-    """The rows of the answers to some statements, of which each sees what was committed before its turn.
-
-    :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
-    """
-    return Writes(connection).read(*calls)
-
-
 class Writes:
     """What a transaction writes, in its order. What the server takes one by one is written at once."""
 

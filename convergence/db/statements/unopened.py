@@ -81,12 +81,12 @@ def _value(name: str, row: Resource) -> object:
 
 
 def _whole(row: Resource) -> Resource:
-    """The same row, with all of it opened."""
+    """The same row, with all of it opened. It gets its class last: until then nobody sees a field as it is stored."""
     damaged = tuple(name for name in _SEALED if _found(row, name) is UNREADABLE)
-    object.__setattr__(row, '__class__', Resource)
     for name in damaged:
-        object.__setattr__(row, name, ABSENT.get(name))
-    object.__setattr__(row, 'damaged', damaged)
+        _field(name).__set__(row, ABSENT.get(name))
+    _field(_DIALECT).__set__(row, damaged)
+    object.__setattr__(row, '__class__', Resource)
     return row
 
 
