@@ -48,7 +48,9 @@ class LastUsed(Generic[V]):
         self._bytes = 0
 
     def keep(self, key: str, value: V) -> None:
-        """Keep a value under a key."""
+        """Keep a value under a key; nothing under an empty one, which says that it is like no other."""
+        if not key:
+            return
         size = _ENTRY + held_bytes(key) + held_bytes(value)
         with self._lock:
             self._let_go_of(key)
