@@ -47,9 +47,10 @@ LOCKED = frozenset({'55P03', '40P01', '40001', 1020, 1205, 1213})
 """A lock was waited for too long, or in a circle."""
 DUPLICATE = frozenset({'23505', 1062})
 """There is a row with such a key."""
-REFUSED = '22012'
-"""PostgreSQL was to divide by the number of rows that a statement has found, and it has found none: see
-`convergence.db.statements.hot.refused_where_none`."""
+REFUSED = frozenset({'22012', 1690})
+"""A statement has not found the rows that it was for. PostgreSQL was to divide by their number: see
+`convergence.db.statements.hot.refused_where_none`; MariaDB was to make a number of it that is too large: see
+`convergence.db.statements.hot.Hot.checking`."""
 FULL = frozenset({'53100', '53200', '25006', 1021, 1114, 1290, 1792, 1836})
 """The server has no room left, or may only be read: it is a replica, or somebody has said so."""
 FULL_TEXTS = ('database or disk is full', 'disk I/O error', 'attempt to write a readonly database')
@@ -78,7 +79,7 @@ def translated_errors() -> Iterator[None]:
             raise DatabaseUnavailable(f'The database stores nothing now: {first_line(error)}{_cure(error)}') from error
         if is_locked(error):
             raise Conflict(f'another transaction was in the way: {first_line(error)}') from error
-        if _code(error) == REFUSED:
+        if _code(error) in REFUSED:
             raise Conflict('something is not as it was read') from error
         raise
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
+    Insert,
     Integer,
     Subquery,
     Table,
@@ -45,13 +47,16 @@ class Hot:
     :param statement: an INSERT must be of one row, and answer nothing.
     :param names: of an INSERT, its columns; others have their defaults, which are values.
     :param leaves_answer: whether it leaves what it has come to in a setting; see `convergence.db.statements.together`.
+    :param if_so: of an INSERT with `values`, makes it so that a condition is looked at for its first row.
     """
 
     statement: Statement
     names: tuple[str, ...] = ()
     leaves_answer: bool = False
+    if_so: Callable[[ColumnElement[bool]], Statement] | None = None
     _forms: weakref.WeakKeyDictionary[Dialect, HotForm] = field(default_factory=weakref.WeakKeyDictionary)
     _refusing: dict[int, Hot] = field(default_factory=dict)
+    _checking: dict[int, Hot | None] = field(default_factory=dict)
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Carry it out; how many rows it found.
@@ -97,6 +102,20 @@ class Hot:
             self._refusing[wanted] = Hot(select(refused_where_none(count)).select_from(found))
         return self._refusing[wanted]
 
+    def checking(self, wanted: int = 1) -> Hot | None:
+        """The same for MariaDB and MySQL, behind another one in the same text: it fails where that has found other than
+        so many rows. None: it cannot.
+        """
+        if wanted not in self._checking:
+            is_as_wanted = _found_before(wanted)
+            changed: Statement | None = None
+            if not isinstance(self.statement, Insert):
+                changed = self.statement.where(is_as_wanted)
+            elif self.if_so is not None:
+                changed = self.if_so(is_as_wanted)
+            self._checking[wanted] = Hot(changed) if changed is not None else None
+        return self._checking[wanted]
+
     def _executed(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         form = self.form(connection.dialect)
 
@@ -126,6 +145,11 @@ class HotCall:
     def refusing(self, wanted: int = 1) -> HotCall:
         """See `Hot.refusing`."""
         return HotCall(self.hot.refusing(wanted), self.values)
+
+    def checking(self, wanted: int = 1) -> HotCall | None:
+        """See `Hot.checking`."""
+        checking = self.hot.checking(wanted)
+        return None if checking is None else HotCall(checking, self.values)
 
 
 @dataclass(eq=False, slots=True)
@@ -193,14 +217,29 @@ class FewRows:
     def _hot(self, count: int) -> Hot:
         hot = self._of_count.get(count)
         if hot is None:
-            kinds = [(name, self.table.c[name].type) for name in self.names]
-            rows = [{name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)]
-            hot = self._of_count[count] = Hot(insert(self.table).values(rows))
+            hot = self._of_count[count] = Hot(self._insert(count), if_so=partial(self._insert, count))
         return hot
+
+    def _insert(self, count: int, is_so: ColumnElement[bool] | None = None) -> Insert:
+        kinds = [(name, self.table.c[name].type) for name in self.names]
+        rows: list[dict[str, Any]] = [
+            {name: bindparam(f'{name}_{place}', type_=kind) for name, kind in kinds} for place in range(count)
+        ]
+        if is_so is not None:
+            first = self.names[0]
+            rows[0][first] = case((is_so, rows[0][first]))
+        return insert(self.table).values(rows)
 
 
 def _one_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return case((condition, literal_column('1')), else_=literal_column('0'))
+
+
+def _found_before(wanted: int) -> ColumnElement[bool]:
+    """True where the statement before has found so many rows; else it fails, see
+    `convergence.db.statements.failures.REFUSED`: that is more than a number can be.
+    """
+    return func.exp(literal_column(f'710 * (row_count() <> {wanted})')) == literal_column('1')
 
 
 def refused_where_none(count: ColumnElement[int]) -> ColumnElement[int]:

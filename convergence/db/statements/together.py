@@ -5,8 +5,10 @@ What a transaction writes goes together, and what nothing more is decided by goe
 carried out, and nothing committed, of what comes after it.
 
 MariaDB and MySQL answer each statement of a message. Of what psycopg2 sends to PostgreSQL the last one alone is
-answered, but one that has to find a row fails there where it does not: so all of it may go with the commit, and what
-it has come to is left in a setting of the session, which is read behind the commit.
+answered, and what it has come to is left in a setting of the session, which is read behind the commit.
+
+One that has to find a row fails at PostgreSQL where it does not; at MariaDB and MySQL the one behind it does, which can
+see how many rows it has found. So all of it may go with the commit.
 """
 
 from __future__ import annotations
@@ -123,7 +125,7 @@ class Writes:
             self._leave(call.refusing(wanted), None)
         elif self._takes_several:
             self._leave(call, lambda answer: expect_one(answer.found, what, wanted))
-            self._left.refusing = len(self._left.calls)
+            self._left.unchecked = wanted
         else:
             expect_one(call.hot.write(self.connection, call.values), what, wanted)
 
@@ -135,7 +137,7 @@ class Writes:
         if not self._takes_several:
             return call.hot.write(self.connection, call.values)
         found: list[int] = []
-        self._leave(call, lambda answer: found.append(answer.found))
+        self._leave(call, lambda answer: found.append(answer.found), checks=False)
         self.send()
         return found[0]
 
@@ -178,7 +180,7 @@ class Writes:
             along = calls[:1] if self._left.calls else ()
         found: list[Rows] = []
         for call in along:
-            self._leave(call, lambda answer: found.append(answer.rows))
+            self._leave(call, lambda answer: found.append(answer.rows), checks=False)
         self.send()
         return found + [call.hot.all(self.connection, call.values) for call in calls[len(along) :]]
 
@@ -216,10 +218,11 @@ class Writes:
         for call, then in last:
             then(self.read(call)[0])
 
-    def _leave(self, call: HotCall, then: Then | None) -> None:
+    def _leave(self, call: HotCall, then: Then | None, *, checks: bool = True) -> None:
+        """:param checks: False where the answers to all come before anything else is done."""
         if self._refuses and self._left.is_answered:
             self.send()
-        self._left.calls.append((call, then))
+        self._left.add(call, then, checks=checks)
         self._left.length += sum(len(value) for value in call.values.values() if isinstance(value, str))
         if self._left.length > LONGEST:
             self.send()
@@ -230,7 +233,8 @@ class _Message:
     """What goes together.
 
     :param calls: with those that want to know the answers.
-    :param refusing: the number of the last one that may refuse; 0: none.
+    :param refusing: the number of the last one whose answer has to be known before the commit; 0: none.
+    :param unchecked: of MariaDB and MySQL: how many rows the last one has to find; 0: any number.
     :param behind: what is read behind the commit, if anything; only for PostgreSQL.
     :param length: of its values.
     """
@@ -240,7 +244,17 @@ class _Message:
     behind: Sequence[tuple[HotCall, Callable[[Rows], object]]] = ()
     steps: list[Callable[[], object]] = field(default_factory=list)
     refusing: int = 0
+    unchecked: int = 0
     length: int = 0
+
+    def add(self, call: HotCall, then: Then | None, *, checks: bool) -> None:
+        """One more; where it can, it sees whether the one before has found what it was for."""
+        if self.unchecked:
+            checking = call.checking(self.unchecked) if checks else None
+            if checking is None:
+                self.refusing = len(self.calls)
+            call, self.unchecked = checking or call, 0
+        self.calls.append((call, then))
 
     @property
     def is_answered(self) -> bool:
@@ -249,8 +263,9 @@ class _Message:
 
     def parts(self) -> tuple[_Message, _Message]:
         """What has to be known before the commit, and the rest."""
-        first = _Message(self.connection, self.calls[: self.refusing])
-        last = _Message(self.connection, self.calls[self.refusing :])
+        refusing = len(self.calls) if self.unchecked else self.refusing
+        first = _Message(self.connection, self.calls[:refusing])
+        last = _Message(self.connection, self.calls[refusing:])
         (last if last.calls else first).steps.extend(self.steps)
         return first, last
 
