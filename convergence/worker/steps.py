@@ -143,7 +143,9 @@ class Steps:
                 return None
             return decision if decision.verdict.step in ACTING else None
 
-        return Following(node.traversal_id, number, decide, self._worker.max_input_bytes, node.name)
+        seen = (claim.traversal, claim.stack)
+        most = self._worker.max_input_bytes
+        return Following(node.traversal_id, number, decide, seen, most, node.name, take_waiting)
 
     def _finish(
         self, claim: Claim, result: Result, now: float | None = None, following: Following | None = None
