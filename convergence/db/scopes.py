@@ -44,11 +44,13 @@ class WholeStack(Scope[PlanView]):
 
     :param parent_resource_id: the row whose object a nested stack is, where that has a say: it is locked last.
     :param held_for: as in `NewStack`.
+    :param counted: about how many resources it has; None: nobody knows. Of a few all are locked and read at once.
     """
 
     stack_id: str
     parent_resource_id: str | None = None
     held_for: tuple[str, int] | None = None
+    counted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POIN
 LOCK_STACK = Hot(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
 )
+LOCK_STACK_ROW = Hot(by_key(select(STACK.c.id), STACK).where(STACK.c.id == bindparam('stack')).with_for_update())
 READ_RESOURCE_IDS = Hot(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id))
 LOCK_RESOURCE = Hot(
     by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
@@ -257,6 +258,12 @@ READ_READY = (
     .order_by(SYNC_POINT.c.number)
 )
 READ_STACK = Hot(select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack')))
+READ_STACK_AND_TRAVERSAL = Hot(
+    select(*STACK_COLUMNS, database_now(), *TRAVERSAL_COLUMNS)
+    .select_from(STACK)
+    .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id, isouter=True)
+    .where(STACK.c.id == bindparam('stack'))
+)
 READ_NOW = select(database_now())
 READ_RECEIVED = select(func.sum(func.length(SIGNAL.c.details, type_=Integer))).where(
     SIGNAL.c.resource_id == bindparam('resource')
@@ -446,8 +453,10 @@ def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
 
 
 class _Around(TypedDict, total=False):
-    """What of a `PlanView` is about the stack around; with `around` comes the traversal."""
+    """What of a `PlanView` is about the stack around; with `around` comes the nested stack itself."""
 
+    now: float
+    stack: Stack | None
     traversal: Traversal | None
     parent: Resource | None
     around: FinishView | None
@@ -471,11 +480,15 @@ def _lock_around(
         return {}
     if connection.info.get(GALERA):
         connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
-    held, (tree_count, has_webhook, *own) = rest[: AT_NOW + 1], rest[AT_NOW + 1 :]
+    held, (tree_count, has_webhook, *nested) = rest[: AT_NOW + 1], rest[AT_NOW + 1 :]
+    its_traversal, stack = nested[: len(TRAVERSAL_COLUMNS)], nested[len(TRAVERSAL_COLUMNS) :]
+    around = _held_view(connection, parent, traversal_id, held)
     return {
-        'traversal': Traversal(*own) if own[0] is not None else None,
+        'now': around.now,
+        'stack': Stack(*stack) if stack[0] is not None else None,
+        'traversal': Traversal(*its_traversal) if its_traversal[0] is not None else None,
         'parent': parent,
-        'around': _held_view(connection, parent, traversal_id, held),
+        'around': around,
         'tree_count': tree_count,
         'has_webhook': bool(has_webhook),
     }
@@ -575,30 +588,38 @@ def _traversal_of(connection: Connection, stack: Stack) -> Traversal | None:
     return Traversal(*row) if row else None
 
 
-def _lock_rows_of(connection: Connection, stack: Stack) -> tuple[Resource, ...]:
-    """All rows of a stack that is locked, in the order of their keys. None is added meanwhile: that takes its lock.
+def _lock_whole(connection: Connection, scope: WholeStack) -> tuple[Resource, ...]:
+    """Lock a stack and all of its rows, in the order of their keys. None is added meanwhile: that takes its lock.
 
     Those of a large stack are read in pieces: first their keys, then each by its key, as whoever works on one does.
     """
-    of_stack = {'stack': stack.id}
-    if stack.resource_count <= CHUNK and backend_of(connection) != 'mysql':
-        return tuple(unopened(LOCK_ALL.all(connection, of_stack), connection.dialect))
-    keys = [key for (key,) in READ_RESOURCE_IDS.all(connection, of_stack)]
-    return tuple(row for some in chunks(keys) for row in _locked(connection, some))
+    writes, of_stack = Writes(connection), {'stack': scope.stack_id}
+    lock = LOCK_STACK_ROW.call(of_stack)
+    if scope.counted is not None and scope.counted <= CHUNK and backend_of(connection) != 'mysql':
+        writes.add(lock)
+        (rows,) = writes.read(LOCK_ALL.call(of_stack))
+        return tuple(unopened(rows, connection.dialect))
+    _, keys = writes.read(lock, READ_RESOURCE_IDS.call(of_stack))
+    return tuple(row for some in chunks([key for (key,) in keys]) for row in _locked(connection, some))
 
 
 def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
-    stack, now = _lock_stack(connection, scope.stack_id)
-    resources = _lock_rows_of(connection, stack)
+    resources = _lock_whole(connection, scope)
     if connection.info.get(GALERA):
         connection.execute(WRITE_STACK, {'stack_id': scope.stack_id})
         for some in chunks([row.id for row in resources]):
             connection.execute(WRITE_RESOURCES, {'resources': list(some)})
     # Not before: a worker may have failed the traversal while we waited for its rows.
-    around = _lock_around(connection, scope.parent_resource_id, scope.held_for, stack.id)
-    if 'around' not in around:
-        around['traversal'] = _traversal_of(connection, stack)
-    return PlanView(now, stack, resources=resources, **around)
+    seen = _lock_around(connection, scope.parent_resource_id, scope.held_for, scope.stack_id)
+    if 'stack' not in seen:
+        read = READ_STACK_AND_TRAVERSAL.first(connection, {'stack': scope.stack_id})
+        if read is None:
+            raise Missing
+        stack, (now, *traversal) = read[: len(STACK_COLUMNS)], read[len(STACK_COLUMNS) :]
+        seen |= {'now': now, 'stack': Stack(*stack), 'traversal': Traversal(*traversal) if traversal[0] else None}
+    if seen['stack'] is None:
+        raise Missing
+    return PlanView(resources=resources, **seen)
 
 
 def lock_project(connection: Connection, project_id: str) -> None:
@@ -614,9 +635,9 @@ def lock_project(connection: Connection, project_id: str) -> None:
 def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
         around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
-        held = around.get('around')
-        now = connection.execute(READ_NOW).scalar_one() if held is None else held.now
-        return PlanView(now, None, **around)
+        if 'now' not in around:
+            around |= {'now': connection.execute(READ_NOW).scalar_one(), 'stack': None}
+        return PlanView(**around)
     lock_project(connection, scope.project_id)
     now = connection.execute(READ_NOW).scalar_one()
     count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()

@@ -104,7 +104,9 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 
 HELD = LockedRead.of(
     _ONE,
-    reading=_ROW_AND_STACK.add_columns(TREE.c.resource_count, HAS_WEBHOOK, *_of(_ITS_TRAVERSAL, TRAVERSAL_COLUMNS))
+    reading=_ROW_AND_STACK.add_columns(
+        TREE.c.resource_count, HAS_WEBHOOK, *_of(_ITS_TRAVERSAL, TRAVERSAL_COLUMNS), *_of(_NESTED, STACK_COLUMNS)
+    )
     .join(TREE, TREE.c.id == ROOT_ID, isouter=True)
     .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
     .join(SYNC_POINT, and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, _OF_NODE[1]), isouter=True)
@@ -113,7 +115,7 @@ HELD = LockedRead.of(
     .where(RESOURCE.c.id == bindparam('resource')),
 )
 """A row, and the node that it is held for, with its traversal and the stack of the row. Of the tree of that, how many
-resources it is known to have, and whether it has a webhook. And the traversal of the stack that is the object."""
+resources it is known to have, and whether it has a webhook. And the stack that is the object, with its traversal."""
 
 LAST = LockedRead.of(
     by_key(select(STACK.c.id), STACK).where(

@@ -97,7 +97,7 @@ class Traversals:
         :raises EntityNotFound: the stack has gone.
         :raises ConvergenceError: whatever the request's guard raises.
         """
-        scope = WholeStack(stack.id, parent_resource_id, held_for)
+        scope = WholeStack(stack.id, parent_resource_id, held_for, stack.resource_count)
         return self._start(scope, stack, request, parent_resource_id if caller_tells else None)
 
     def _start(self, scope: Scope[PlanView], stack: Stack, request: Request, let_go_of: str | None) -> Planned:
@@ -273,7 +273,8 @@ class Traversals:
             return True
 
         if patience_s > 0:
-            self._wind_down(WholeStack(stack.id), may_stop, lambda view: view.now + patience_s)
+            whole = WholeStack(stack.id, counted=stack.resource_count)
+            self._wind_down(whole, may_stop, lambda view: view.now + patience_s)
         else:
             self.stop(StackAlone(stack.id), may_stop)
 
@@ -310,7 +311,9 @@ class Traversals:
     def _end_cancel(self, stack: Stack) -> None:
         if self._reader.busy(stack.id, 1):
             return
-        committed = self._store.transact(WholeStack(stack.id), lambda view: end_cancel(view, self._new_id))
+        committed = self._store.transact(
+            WholeStack(stack.id, counted=stack.resource_count), lambda view: end_cancel(view, self._new_id)
+        )
         if committed is not None and committed.verdict is not None:
             LOG.info('Stack %s: nothing of what was cancelled runs any more', stack.name)
             self._dispatcher.attend(committed)
