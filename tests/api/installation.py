@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from convergence.config import (
     TransportSettings,
     WorkerSettings,
 )
+from convergence.db.schema import migration
+from convergence.db.statements.connection import connect
 
 LONG_S = 60.0
 HOST = 'localhost:8004'
@@ -67,6 +71,24 @@ def settings(directory: Path) -> Settings:
         limits=LimitSettings(),
         local_provider=LocalProviderSettings(True, directory / 'local', {}),
     )
+
+
+@cache
+def _migrated() -> bytes:
+    """The file of an SQLite database with the tables of the present version, and nothing else."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / 'convergence.sqlite'
+        engine = connect(f'sqlite:///{path}')
+        migration.sync(engine)
+        engine.dispose()
+        return path.read_bytes()
+
+
+def spare_migration(directory: Path) -> None:
+    """Put the database of `settings` into a directory, unless it is there: to make its tables is most of a first start."""
+    path = directory / 'convergence.sqlite'
+    if not path.exists():
+        path.write_bytes(_migrated())
 
 
 def empty_conf() -> cfg.ConfigOpts:
@@ -124,6 +146,7 @@ def installed(directory: Path, **changed: Any) -> Iterator[Api]:
 
     :param changed: parts of the settings that differ from the usual ones.
     """
+    spare_migration(directory)
     with Embedded(replace(settings(directory), **changed)) as embedded:
         yield Api(embedded, client(application(embedded.client)))
 

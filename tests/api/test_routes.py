@@ -106,7 +106,7 @@ CHECKS = [
 ]
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope='module')
 def described(api):
     """What schemathesis knows of the API: its description, and the application itself."""
     wsgi = application(api.embedded.client)

@@ -25,7 +25,7 @@ from convergence.resources.contract import Call, Change, Done, FinalFailure, Res
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
 from tests import keystone
-from tests.api.installation import LONG_S, client, settings
+from tests.api.installation import LONG_S, client, settings, spare_migration
 
 SECTIONS = """
 [keystone_authtoken]
@@ -217,6 +217,7 @@ def lending(directory: Path, method: str) -> Iterator[Lent]:
             'Test::CheckedCloud': checked,
             **addressed_types(lambda: 'http://localhost:8004/v1'),
         }
+        spare_migration(directory)
         with Embedded(made, types=Registry.builtin(more=types), conf=conf) as embedded:
             parts = embedded.parts
             issuer = issuer_of(made, seal_of(parts.store.engine.dialect), conf)

@@ -57,6 +57,7 @@ class Mutant:
     :param storage: where the rows are: what only production runs is broken in the SQL store.
     :param sweeps: after so many a run counts as stuck; `steps`, as endless.
     :param seeds: within so many it has to be noticed.
+    :param first: the seed with which the hunt begins, as it is known to notice; those after and before it follow.
     :param in_a_row: how many nodes a thread of a worker looks at one after the other.
     :param window: of how many nodes of a stack workers are told at once.
     """
@@ -69,6 +70,7 @@ class Mutant:
     sweeps: int = 100
     steps: int = 1_500
     seeds: int = SEEDS
+    first: int = 0
     in_a_row: int = 1
     window: int = DISPATCH_WINDOW
 
@@ -160,6 +162,7 @@ MUTANTS = (
         Faults(lag=0.3),
         sweeps=1_500,
         steps=20_000,
+        first=10,
     ),
     Mutant(
         'a repair after one that has failed is not counted',
@@ -239,6 +242,7 @@ MUTANTS = (
         'a resource does not wait for its stack',
         (Edit(f'{NESTED}._begun', 'if begun.traversal_id:', 'if False:'),),
         TREES,
+        first=15,
     ),
     Mutant(
         'a failed stack passes as complete',
@@ -529,6 +533,7 @@ MUTANTS = (
         ),
         ('made_for_the_old_template', 'object_goes_while_it_is_changed'),
         Faults(freeze=0.03),
+        first=6,
     ),
     Mutant(
         'count a predecessor twice',
@@ -778,6 +783,7 @@ MUTANTS = (
         'a signal locks rows in another order than a plan',
         (Edit(f'{MEMORY_LOAD}:_signalled', 'for key in rows:', 'for key in reversed(rows):'),),
         ('signal_comes_while_a_way_back_is_planned',),
+        first=15,
     ),
     Mutant(
         'read the traversal before the row is locked',
@@ -909,11 +915,13 @@ MUTANTS = (
         Faults(back=0.003),
         steps=6_000,
         seeds=150,
+        first=22,
     ),
     Mutant(
         'what is looked at again is not built on what it may refer to from now on',
         (Edit(f'{CHECK}:_carry_out', "{'requires': _either(resource, pending)}", '{}'),),
         ('repaired_row_refers_to_what_goes',),
+        first=19,
     ),
     Mutant(
         'take from the living',
@@ -936,6 +944,7 @@ MUTANTS = (
         (Edit(f'{RUNNER}._note', 'self._learned(attempt)', 'pass'),),
         ('key_is_recorded_before_it_is_used',),
         Faults(crash=0.02),
+        first=12,
     ),
     Mutant(
         'what was chosen before a creation is not stored',
@@ -1062,6 +1071,7 @@ MUTANTS = (
         ),
         ('address_is_wanted_while_another_one_gets_it',),
         Faults(back=0.01),
+        first=49,
     ),
     Mutant(
         'what is taken by somebody who is still at work is taken back at once',
@@ -1172,6 +1182,7 @@ MUTANTS = (
         (Edit(f'{LOAD}:_seen', 'bool(row[AT_NOW + 1])', 'False'),),
         ('update_replace_rollback',),
         storage=in_sqlite,
+        first=2,
     ),
     Mutant(
         'SQL: who ends superseded work sees nobody that waits',
@@ -1224,6 +1235,7 @@ MUTANTS = (
         ('object_goes_while_it_is_changed',),
         Faults(freeze=0.03),
         storage=in_sqlite,
+        first=20,
     ),
     Mutant(
         'SQL: remove a row without fence',
@@ -1238,6 +1250,7 @@ MUTANTS = (
         ('worker_dies_while_deleting', 'basic_update_delete'),
         Faults(freeze=0.03),
         storage=in_sqlite,
+        first=7,
     ),
     Mutant(
         'who has finished does not look whether the operation is still the current one',
@@ -1267,6 +1280,7 @@ MUTANTS = (
         ('every_message_comes_twice',),
         Faults(double=0.3),
         storage=in_sqlite,
+        first=2,
     ),
     Mutant(
         'what a delete leaves is not named',
@@ -1293,6 +1307,7 @@ MUTANTS = (
         'nobody knows what would be built on what, before it is begun',
         (Edit(f'{PLAN}:_with_requirements', 'if row.action is not Action.INIT:', 'if True:'),),
         ('suspended_before_a_replacement_is_begun',),
+        first=15,
     ),
     Mutant(
         'what a server that lags does not show is gone',
@@ -1306,12 +1321,14 @@ MUTANTS = (
         ('basic_update_delete', 'update_remove'),
         Faults(lag=0.2),
         storage=in_sqlite,
+        first=1,
     ),
     Mutant(
         'who plans writes nothing of what it has locked, where a lock ends at its server',
         (Edit(f'{STORE}:MemoryStore._commit', 'look.held if isinstance(scope, WholeStack) else ()', '()'),),
         ('failed_create_is_rolled_back', 'nothing_wanted_at_all'),
         Faults(lag=0.2),
+        first=30,
     ),
     Mutant(
         'two servers give the same number to a late cleanup',
@@ -1320,6 +1337,7 @@ MUTANTS = (
         Faults(lag=0.3),
         sweeps=1_500,
         steps=20_000,
+        first=24,
     ),
     Mutant(
         'a thread forgets what it has kept back to go on with',
@@ -1341,6 +1359,7 @@ MUTANTS = (
         Faults(crash=0.02),
         in_a_row=4,
         window=1,
+        first=11,
     ),
     Mutant(
         'a stack that a server that lags does not show cannot be rolled back',
@@ -1433,7 +1452,7 @@ def hunt(mutant: Mutant) -> Caught | None:
     """
     runs = 0
     scenarios = [Scenario.load(SCENARIOS / f'{name}.py') for name in mutant.scenarios]
-    for seed in range(mutant.seeds):
+    for seed in (*range(mutant.first, mutant.seeds), *range(mutant.first)):
         for scenario in scenarios:
             runs += 1
             with sabotaged(mutant):

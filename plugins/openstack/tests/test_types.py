@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from pathlib import Path
 
 import convergence_openstack
@@ -22,9 +23,10 @@ ENTRIES = json.loads(
 
 
 def fixture(name, properties, **more):
-    """How a type is tried out."""
+    """How a type is tried out: each call meets one that has loaded nothing. Copies share what the manifest says."""
+    unloaded = Manifest({'format': FORMAT, 'types': {name: ENTRIES[name]}}, load).types()[name]
     return Fixture(
-        lambda: Manifest({'format': FORMAT, 'types': {name: ENTRIES[name]}}, load).types()[name],
+        lambda: copy(unloaded),
         properties,
         credentials=lambda: USER,
         leftovers=CLOUD.made,
