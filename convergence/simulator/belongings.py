@@ -29,7 +29,7 @@ class Belongings:
     """Notes in the reality what only commits tell: which objects were let go of, and which were changed too late.
 
     :param reader: of the rows as they are.
-    :ivar left_stacks: see `convergence.simulator.place.Place`.
+    :ivar left_stacks: see `convergence.simulator.place.WatchedPlace`.
     """
 
     def __init__(self, reality: Reality, reader: ReaderPort) -> None:

@@ -67,7 +67,7 @@ class SeenSoFar:
 
 
 class CrewPlace:
-    """What there is to look at; see `convergence.simulator.place.Place`.
+    """What there is to look at; see `convergence.simulator.place.WatchedPlace`.
 
     :ivar tables: the rows as they were at the last look.
     """
@@ -90,7 +90,7 @@ class CrewPlace:
 
     @property
     def left_stacks(self) -> Collection[str]:
-        """See `convergence.simulator.place.Place`."""
+        """See `convergence.simulator.place.WatchedPlace`."""
         return self._crew.belongings.left_stacks
 
     def look(self) -> Tables:

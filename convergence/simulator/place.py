@@ -41,7 +41,7 @@ class Memories(Protocol):
         """The processes that have done anything to each object, where that is noted."""
 
 
-class Database(Protocol):
+class ShownRows(Protocol):
     """What is stored."""
 
     @property
@@ -49,11 +49,11 @@ class Database(Protocol):
         """The rows."""
 
 
-class Place(Protocol):
+class WatchedPlace(Protocol):
     """What there is to look at; see `convergence.simulator.world.World`."""
 
     @property
-    def store(self) -> Database:
+    def store(self) -> ShownRows:
         """The database."""
 
     @property

@@ -10,7 +10,7 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.language import QueuedCall
-from convergence.simulator.place import AnEngine, Place
+from convergence.simulator.place import AnEngine, WatchedPlace
 from convergence.simulator.sorts import WITHOUT_ID, Listener
 from convergence.simulator.templates import Template, type_name_of
 from convergence.simulator.world import PROJECT, Context
@@ -115,7 +115,7 @@ def _adopt(user: User, engine: AnEngine, name: str) -> None:
     user.wants(name, goal)
 
 
-def waiting(world: Place) -> list[tuple[str, Resource, str]]:
+def waiting(world: WatchedPlace) -> list[tuple[str, Resource, str]]:
     """The resources that wait for a person: name of the stack, row, and the hook; no hook where it is a signal."""
     found: list[tuple[str, Resource, str]] = []
     for row in world.store.tables.resource.values():

@@ -11,7 +11,7 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.simulator.language import QueuedCall
-from convergence.simulator.place import AnEngine, Place
+from convergence.simulator.place import AnEngine, WatchedPlace
 from convergence.simulator.requests import request
 from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation
@@ -57,7 +57,7 @@ class User:
     :ivar left: the data of each stack that was abandoned, and its template.
     """
 
-    def __init__(self, world: Place) -> None:
+    def __init__(self, world: WatchedPlace) -> None:
         self.world = world
         self.stacks: dict[str, Expectation] = {}
         self.ids: dict[str, str] = {}
@@ -295,7 +295,7 @@ class User:
         return found
 
 
-def last_up(world: Place, stack_id: str) -> Template | None:
+def last_up(world: WatchedPlace, stack_id: str) -> Template | None:
     """What was last up of a stack; None for nothing."""
     good = world.checker.good.get(stack_id)
     return world.checker.templates[good] if good is not None else None
