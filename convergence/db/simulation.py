@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import event, select
@@ -44,9 +45,7 @@ def all_rows(store: Store) -> Tables:
     """Every row of a database, as it was committed at one moment."""
     nodes: dict[str, dict[int, Node]] = defaultdict(dict)
     notified_at: dict[tuple[str, int], float] = {}
-    with store.reading() as connection:
-        if connection.dialect.name != 'sqlite':  # there a transaction sees one state of all rows anyway
-            connection.execution_options(isolation_level='REPEATABLE READ')
+    with _at_one_moment(store) as connection:
         for *values, at in connection.execute(select(*NODE_COLUMNS, SYNC_POINT.c.notified_at)):
             node = Node(*values)
             nodes[node.traversal_id][node.number] = node
@@ -70,6 +69,18 @@ def all_rows(store: Store) -> Tables:
             },
             event=[Event(*row) for row in connection.execute(events)],
         )
+
+
+@contextmanager
+def _at_one_moment(store: Store) -> Iterator[Any]:
+    """A connection whose statements all see the same state of the rows."""
+    if store.engine.dialect.name == 'sqlite':  # there a transaction does so anyway, and one that may write holds all up
+        with store.reading() as connection:
+            yield connection
+        return
+    with store.writing() as connection:  # for what is read alone each statement is a transaction of its own
+        connection.execution_options(isolation_level='REPEATABLE READ')
+        yield connection
 
 
 def is_empty(database: Database) -> bool:

@@ -11,27 +11,35 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+
+from typing_extensions import override
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.ports import Ports
 from convergence.db.statements.connection import Database
+from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
-from convergence.errors import ConvergenceError
+from convergence.errors import ConvergenceError, NoAnswer
+from convergence.simulator.belongings import Belongings
 from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
 from convergence.simulator.kinds import registry
 from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.lingering import CrewStore, Gone, Moments, ThreadedReality
-from convergence.simulator.real import SPEED
+from convergence.simulator.place import AnEngine
+from convergence.simulator.playing import SPEED
+from convergence.simulator.trees import FOR_EVER_S, AskedEngines
+from convergence.simulator.world import Context
 from convergence.worker.attempt import Pace
+from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 
 BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
@@ -81,6 +89,8 @@ class Crew:
         self.moments = Moments(order.seed)
         self.ledger = CommitLedger()
         self.reality = ThreadedReality(self.moments)
+        self.belongings = Belongings(self.reality, Ports.of(Store(database)).reader)
+        self.reality.changed = self.belongings.happened
         self.lost = False
         self._database = database
         self._order = order
@@ -95,7 +105,7 @@ class Crew:
         self.workers = [self._worker() for _ in range(order.workers)]
 
     def _store(self) -> CrewStore:
-        return CrewStore(self._database, self.moments, self.ledger)
+        return CrewStore(self._database, self.moments, self.ledger, self.belongings)
 
     def _engine(self) -> CrewEngine:
         store = self._store()
@@ -103,6 +113,7 @@ class Crew:
             stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S / SPEED),
             sweep=SweepOptions(BEAT_S, UNATTENDED_S),
             window=self._order.window,
+            may_abandon=True,
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
@@ -121,6 +132,8 @@ class Crew:
         timers: list[tuple[float, Callable[[], object]]] = []
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
+            if delay_s >= FOR_EVER_S:
+                return
             timers.append((time.monotonic() + delay_s, partial(self.check_resource, traversal_id, number)))
 
         def soon(delay_s: float, call: Callable[[], object]) -> None:
@@ -148,6 +161,7 @@ class Crew:
             options,
             new_id,
             Timing(later=later, soon=soon),
+            EngineNesting(CrewEngines(self, store), ports.reader, lambda project_id, request_id: Context()),
         )
         ports.roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)
         worker = CrewWorker(store, service, ports, timers)
@@ -236,11 +250,9 @@ class Crew:
         return True
 
     def _copies(self) -> int:
-        faults = self._order.faults
-        if self.moments.happens(faults.drop):
-            self.lost = True
+        if self.loses():
             return 0
-        return 2 if self.moments.happens(faults.double) else 1
+        return 2 if self.moments.happens(self._order.faults.double) else 1
 
     # --- what a scenario does to it ---------------------------------------------------------------------------
 
@@ -283,6 +295,16 @@ class Crew:
         with self._lock:
             self.workers = [*(each for each in self.workers if each is not worker), fresh]
 
+    def calm_down(self) -> None:
+        """Nothing goes wrong by chance any more."""
+        self._order = replace(self._order, faults=NONE)
+
+    def loses(self) -> bool:
+        """Whether a message is lost now, by chance."""
+        is_lost = self.moments.happens(self._order.faults.drop)
+        self.lost |= is_lost
+        return is_lost
+
     def ended(self) -> list[str]:
         """Threads do not end by themselves."""
         return []
@@ -313,6 +335,29 @@ class Crew:
         ends = time.monotonic() + STOP_S
         while self._active and time.monotonic() < ends:
             time.sleep(0.01)
+
+
+class CrewEngines(AskedEngines):
+    """The engines of a crew, as one of its workers asks them.
+
+    :param store: that of the worker.
+    """
+
+    def __init__(self, crew: Crew, store: CrewStore) -> None:
+        super().__init__(Ports.of(store).reader)
+        self._crew = crew
+
+    @override
+    @contextmanager
+    def _asking(self) -> Iterator[AnEngine]:
+        if self._crew.loses():
+            raise NoAnswer('the request is lost')
+        try:
+            yield self._crew.engine()
+        except Gone:
+            raise NoAnswer('the engine has died') from None
+        if self._crew.loses():
+            raise NoAnswer('the answer is lost')
 
 
 def new_id() -> str:

@@ -28,6 +28,7 @@ class Decisions:
         self._before = before
         self._decision: Decision[Any] | None = None
         self._following: Decision[Any] | None = None
+        self._views: list[Any] = []
 
     def noting(self, decide: Callable[[ViewT], Decision[V]]) -> Callable[[ViewT], Decision[V]]:
         """The function, whose decisions are noted."""
@@ -35,6 +36,7 @@ class Decisions:
         def noted(view: ViewT) -> Decision[V]:
             self._before()
             self._following = None
+            self._views = [view]
             self._decision = decision = decide(view)
             return decision
 
@@ -48,6 +50,7 @@ class Decisions:
 
         def noted(view: NodeView) -> Decision[Any] | None:
             self._before()
+            self._views = [*self._views[:1], view]
             self._following = decide(view)
             return self._following
 
@@ -60,3 +63,7 @@ class Decisions:
         if committed.following is None or self._following is None:
             return [self._decision]
         return [self._decision, self._following]
+
+    def views(self) -> list[Any]:
+        """What each of those was decided about, in the same order."""
+        return self._views

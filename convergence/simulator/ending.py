@@ -9,19 +9,19 @@ from convergence.db.memory.look import Tables
 from convergence.simulator.groups import WITH_MEMBERS
 from convergence.simulator.language import QueuedCall
 from convergence.simulator.meddling import harmed_rows
+from convergence.simulator.place import WatchedPlace
 from convergence.simulator.reality import NOBODY, is_of
 from convergence.simulator.sorts import ADDRESSED
 from convergence.simulator.templates import RsrcDef, Template
 from convergence.simulator.trees import NESTING, POLICY, children
 from convergence.simulator.user import PLENTY, Expectation, User
 from convergence.simulator.verification import Violation, verify
-from convergence.simulator.world import World
 
 
 class FinalComparison:
     """Compares what a user expects with what is there."""
 
-    def __init__(self, world: World, user: User) -> None:
+    def __init__(self, world: WatchedPlace, user: User) -> None:
         self.world = world
         self.user = user
         self._again = False

@@ -16,6 +16,7 @@ from convergence.core.effects import Decision
 from convergence.core.model import UNDER_WAY, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Node, Stack, Traversal
 from convergence.db.memory.look import Tables
+from convergence.simulator.trees import child_of
 from convergence.simulator.verification import Violation
 
 
@@ -136,6 +137,9 @@ def forgotten(tables: Tables) -> Iterator[str]:
                 )
             ):
                 continue  # whoever works on another row of the name tells it when that is free
+            child = child_of(tables, row) if row is not None and row.progress is not None else None
+            if child is not None and child.status is Status.IN_PROGRESS:
+                continue  # its stack says so when it comes to rest
             if row is None or (row.owner is None and row.wake_at is None and not row.waits_at(traversal.id)):
                 yield f'{node.phase} {node.name or ""} of {stack.name} is ready, and nobody knows'
 

@@ -17,6 +17,7 @@ from convergence.db.scopes import Scope
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
+from convergence.simulator.belongings import Belongings
 from convergence.simulator.deciding import Decisions
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.reality import TYPE, Mishap, PhysicalObject, Reality
@@ -67,13 +68,14 @@ class CrewStore(Store):
     :ivar accident: called before each transaction; its process may die or stand still there.
     """
 
-    def __init__(self, database: Database, moments: Moments, ledger: CommitLedger) -> None:
+    def __init__(self, database: Database, moments: Moments, ledger: CommitLedger, belongings: Belongings) -> None:
         super().__init__(database)
         self.dead = False
         self.frozen_until = 0.0
         self.accident: Callable[[], None] = lambda: None
         self._moments = moments
         self._ledger = ledger
+        self._belongings = belongings
 
     @override
     def transact(
@@ -84,8 +86,9 @@ class CrewStore(Store):
         self.accident()
         committed = super().transact(scope, decisions.noting(decide), decisions.noting_both(following))
         true = decisions.come_true(committed)
-        for decision in true:
+        for decision, view in zip(true, decisions.views(), strict=False):
             self._ledger.committed(decision)
+            self._belongings.committed(decision, view)
         if true:
             self._moments.linger()
         return committed

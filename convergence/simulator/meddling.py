@@ -13,6 +13,7 @@ from convergence.simulator.sorts import UNSEEN, EnforcedAddressed
 from convergence.simulator.verification import Violation
 
 if TYPE_CHECKING:
+    from convergence.simulator.place import WatchedPlace
     from convergence.simulator.world import World
 
 KEEPS = 6
@@ -76,7 +77,7 @@ def policy_of(world: World, row: Resource) -> DriftPolicy:
     return DriftPolicy(said or root.drift_policy)
 
 
-def harmed_rows(world: World) -> Iterator[tuple[Resource, str]]:
+def harmed_rows(world: WatchedPlace) -> Iterator[tuple[Resource, str]]:
     """The rows whose objects are not as they were left, with the keys of these."""
     for row in world.store.tables.resource.values():
         if row.physical_id in world.reality.harmed:

@@ -1,81 +1,37 @@
 """Run a scenario against an installation of real processes, and check what has become of it.
 
-Nothing here decides in which order things happen: the installation does. Simulated seconds pass `SPEED` times faster,
-``noop`` means a moment, and verbs that only a simulated network knows are left out, and named in the answer.
+Nothing here decides in which order things happen: the installation does. Verbs that only a simulated network knows, or
+that this user does not, are left out, and named in the answer.
 """
 
 from __future__ import annotations
 
-import time
-import unittest
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
+
+from typing_extensions import override
 
 from convergence import errors
-from convergence.core.model import Status
+from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.db.simulation import all_rows
 from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient
 from convergence.simulator.language import QueuedCall, Scenario
+from convergence.simulator.playing import PlayedRun, ProcessControl
 from convergence.simulator.reality import Reality
-from convergence.simulator.run import Verdict
 from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation, verify
-from convergence.values import replace
-
-SPEED = 10.0
-MOMENT_S = 0.1
-LOOK_EVERY_S = 0.05
 
 LEFT_OUT = frozenset(
     {
-        *('drop', 'double', 'broker_away', 'database_away', 'clock_jumps', 'answers', 'exists', 'signal', 'clear_hook'),
-        *('snapshot_stack', 'restore_stack', 'delete_snapshot', 'abandon_stack', 'adopt_stack'),
+        *('drop', 'double', 'broker_away', 'database_away', 'database_goes_back', 'clock_jumps', 'crash_observer'),
+        *('harms', 'signal', 'clear_hook', 'snapshot_stack', 'restore_stack', 'delete_snapshot', 'go_back'),
+        *('abandon_stack', 'adopt_stack'),
     }
 )
 """Verbs that real processes are not asked for."""
-
-
-class ProcessControl(Protocol):
-    """What a scenario can do to real processes. Kinds are ``engine`` and ``worker``."""
-
-    def crash(self, kind: str) -> None:
-        """Kill a process, and start another one."""
-
-    def freeze(self, kind: str, duration_s: float) -> None:
-        """Let a process stand still for a while, and then go on."""
-
-    def ended(self) -> list[str]:
-        """Which processes have ended by themselves, each with its last words."""
-
-
-class Requests(Protocol):
-    """What a scenario asks of engines."""
-
-    def create_stack(
-        self, context: Any, stack_name: str, template: Any, *, args: Mapping[str, Any] | None = None
-    ) -> Mapping[str, Any]:
-        """Create a stack; how it is named from now on."""
-
-    def update_stack(
-        self, context: Any, stack_identity: Any, template: Any, *, args: Mapping[str, Any] | None = None
-    ) -> object:
-        """Give a stack a new goal."""
-
-    def delete_stack(self, context: Any, stack_identity: Any) -> object:
-        """Delete a stack."""
-
-    def stack_cancel_update(
-        self, context: Any, stack_identity: Any, cancel_with_rollback: bool = True, now: bool = False
-    ) -> object:
-        """Stop the operation in progress."""
-
-    def resource_mark_unhealthy(
-        self, context: Any, stack_identity: Any, resource_name: str, mark_unhealthy: bool
-    ) -> object:
-        """Say that a resource is broken, or is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +40,13 @@ class RealInstallation:
 
     :param client: what operations are asked of, as `convergence.rpc.client.EngineClient` has them.
     :param context: who asks; a project of its own.
-    :param look: called again and again while the scenario waits for rest, and once at rest; raises `Violation`.
     """
 
-    client: EngineClient | Requests
+    client: EngineClient
     context: Any
     store: Store
     reality: Reality
     processes: ProcessControl
-    look: Callable[[], object] = lambda: None
 
 
 @dataclass
@@ -204,10 +158,10 @@ class RealUser:
 
     def _certain(self, name: str) -> list[Template]:
         """What may be the last good goal by the time that the next operation is accepted."""
-        wish, status = self.wishes[name], self.stack(name).status
-        if status is Status.COMPLETE:
-            return wish.goals
-        return [*wish.before, *(wish.goals if status is Status.IN_PROGRESS else [])]
+        wish, stack = self.wishes[name], self.stack(name)
+        if stack.status is Status.COMPLETE:
+            return wish.goals if stack.action is not Action.ROLLBACK else wish.before
+        return [*wish.before, *(wish.goals if stack.status is Status.IN_PROGRESS else [])]
 
     def _arguments(self, name: str) -> dict[str, Any]:
         limited = {'timeout_mins': self._minutes[name]} if name in self._minutes else {}
@@ -234,106 +188,33 @@ class RealUser:
             yield from (f'{row.name} is held' for row in tables.resources_of(stack_id) if row.owner is not None)
 
 
-class RealRun:
-    """One scenario on one installation.
-
-    :param limit_s: after so long without coming to rest the run has failed.
-    :ivar left_out: verbs of the scenario that only a simulation can do.
-    """
+class RealRun(PlayedRun):
+    """One scenario on one installation."""
 
     def __init__(self, scenario: Scenario, installation: RealInstallation, *, limit_s: float = 120.0) -> None:
-        self._scenario = scenario
-        self._at = installation
-        self._limit_s = limit_s
-        self._test = unittest.TestCase()
+        super().__init__(scenario, installation.reality, installation.processes, LEFT_OUT, limit_s=limit_s)
         self._user = RealUser(installation)
-        self._misbehaving = False
-        self._rested = False
-        self.left_out: list[str] = []
 
-    def execute(self) -> Verdict:
-        """Run it to its end; what came of it."""
-        began = time.monotonic()
-        verdict = Verdict(self._scenario.name, 0)
-        try:
-            for call in self._scenario.read(self._at.reality, self._verify, self._test):
-                self._carry_out(call)
-            self._rest()
-            self._check_end()
-        except (AssertionError, errors.ConvergenceError) as error:
-            rule = str(getattr(error, 'rule', '') or type(error).__name__)
-            verdict = replace(verdict, rule=rule, error=str(error) or rule)
-        return replace(verdict, seconds=time.monotonic() - began)
+    @override
+    def _prefers(self, call: QueuedCall) -> None:
+        self._user.prefers(call)
 
-    # --- calls ------------------------------------------------------------------------------------------------
+    @override
+    def _ask(self, call: QueuedCall) -> None:
+        if call.verb == 'delete_stack' and call.arguments[1:]:
+            self.left_out.append('leave')  # which objects were left cannot be told apart later
+        self._user.ask(call)
 
-    def _carry_out(self, call: QueuedCall) -> None:
-        rested, self._rested = self._rested, False
-        match call.verb:
-            case 'noop':
-                time.sleep(MOMENT_S)
-            case 'settle':
-                self._rest()
-            case 'call':
-                self._scenario_function(call, rested)
-            case 'behaves':
-                name, behaviour = call.arguments
-                blocks_s = None if behaviour.blocks_s is None else behaviour.blocks_s / SPEED
-                faster = replace(behaviour, takes_s=behaviour.takes_s / SPEED, blocks_s=blocks_s)
-                self._at.reality.behave(name, faster)
-                self._misbehaving = True
-                self._rested = rested
-            case 'vanishes':
-                self._at.reality.vanish(call.arguments[0])
-                self._misbehaving = True
-                self._rested = rested
-            case 'says':
-                self._rested = rested  # of a moment that real processes may have missed
-            case 'rollback_on_failure' | 'time_limit':
-                self._user.prefers(call)
-                self._rested = rested
-            case 'crash_worker' | 'crash_engine':
-                self._at.processes.crash(call.verb.removeprefix('crash_'))
-            case 'freeze_worker' | 'freeze_engine':
-                self._at.processes.freeze(call.verb.removeprefix('freeze_'), call.arguments[0] / SPEED)
-            case 'pass_time':
-                time.sleep(call.arguments[0] / SPEED)
-            case verb if verb in LEFT_OUT:
-                self.left_out.append(verb)
-                self._rested = rested
-            case _:
-                if call.verb == 'delete_stack' and call.arguments[1:]:
-                    self.left_out.append('leave')  # which objects were left cannot be told apart later
-                self._user.ask(call)
+    @override
+    def _busy(self) -> Iterator[str]:
+        return self._user.busy()
 
-    def _scenario_function(self, call: QueuedCall, rested: bool) -> None:
-        """As in a simulation without order: only checks of what has come to rest mean anything."""
-        function, arguments, named = call.arguments
-        if function == self._verify:
-            self._rest()
-        if self._rested or rested:
-            function(*arguments, **named)
-            self._rested = True
+    @override
+    def _look(self) -> None:
+        """What goes on inside of processes is not looked at."""
 
-    def _verify(self, wanted: Template) -> None:
-        verify(self._at.reality, wanted)
-
-    # --- the end ----------------------------------------------------------------------------------------------
-
-    def _rest(self) -> None:
-        """Wait until every stack is in a final state and nobody holds any of its rows."""
-        ends = time.monotonic() + self._limit_s
-        while busy := list(self._user.busy()):
-            if gone := self._at.processes.ended():
-                raise Violation('processes', f'some have ended by themselves: {"; ".join(gone)}')
-            if time.monotonic() > ends:
-                raise Violation('liveness', f'not at rest after {self._limit_s:g} s: {"; ".join(busy)}')
-            self._at.look()
-            time.sleep(LOOK_EVERY_S)
-        self._at.look()
-        self._rested = True
-
-    def _check_end(self) -> None:
+    @override
+    def _end(self) -> None:
         for name, wish in self._user.wishes.items():
             stack = self._user.stack(name)
             may_fail = self._misbehaving or self._user.limited(name)
@@ -342,14 +223,14 @@ class RealRun:
                 continue
             if stack.status is Status.FAILED:
                 raise Violation('end state', f'{name} is {stack.action}_FAILED: {stack.status_reason}')
-            may_have_gone_back = may_fail and stack.action.value == 'ROLLBACK'
+            may_have_gone_back = may_fail and stack.action is Action.ROLLBACK
             self._check_goals((wish.before or [Template()]) if may_have_gone_back else wish.goals, stack.id)
 
     def _check_goals(self, goals: list[Template], stack_id: str) -> None:
         """One of the goals is what really exists; the text is about the last one if none is."""
         for number, goal in enumerate(goals, 1):
             try:
-                verify(self._at.reality, goal, stack_id)
+                verify(self._reality, goal, stack_id)
                 return
             except Violation:
                 if number == len(goals):

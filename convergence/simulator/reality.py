@@ -295,6 +295,8 @@ class Reality:
 
     def as_left(self, keys: Collection[str]) -> Reality:
         """What would be there, had nobody done anything to some objects."""
+        if not keys:
+            return self
         harmed = {key: self.harmed[key] for key in keys}
         before = {key: replace(each.thing, properties=each.left) for key, each in harmed.items()}
         return replace(self, objects={**self.objects, **before})

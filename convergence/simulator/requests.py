@@ -10,9 +10,10 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Resource
 from convergence.simulator.language import QueuedCall
+from convergence.simulator.place import AnEngine, WatchedPlace
 from convergence.simulator.sorts import WITHOUT_ID, Listener
 from convergence.simulator.templates import Template, type_name_of
-from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
+from convergence.simulator.world import PROJECT, Context
 
 if TYPE_CHECKING:
     from convergence.simulator.user import User
@@ -27,7 +28,7 @@ TOO_LATE = (
 """What an engine answers where the stack has moved on."""
 
 
-def request(user: User, engine: SimulatedEngine, call: QueuedCall) -> None:
+def request(user: User, engine: AnEngine, call: QueuedCall) -> None:
     """Ask an engine for something. What it refuses was not meant any more, or not yet, and changes nothing.
 
     :raises RetryLater: not now.
@@ -59,7 +60,7 @@ def request(user: User, engine: SimulatedEngine, call: QueuedCall) -> None:
                 raise AssertionError(f'no verb {call.verb}')
 
 
-def _restore(user: User, engine: SimulatedEngine, name: str) -> None:
+def _restore(user: User, engine: AnEngine, name: str) -> None:
     complete = [
         each
         for each in user.world.snapshots.of_stack(user.ids[name])
@@ -73,7 +74,7 @@ def _restore(user: User, engine: SimulatedEngine, name: str) -> None:
         user.wants(name, Template.from_document(content['template'], content['environment']))
 
 
-def _abandon(user: User, engine: SimulatedEngine, name: str) -> None:
+def _abandon(user: User, engine: AnEngine, name: str) -> None:
     stack = user.stack(name)
     traversal = user.world.store.tables.traversal.get(stack.traversal_id or '')
     if traversal is not None and traversal.retains:
@@ -96,7 +97,7 @@ def _kinds(template: Template) -> Iterator[str]:
         yield from _kinds(each.nested) if each.nested is not None else ()
 
 
-def _adopt(user: User, engine: SimulatedEngine, name: str) -> None:
+def _adopt(user: User, engine: AnEngine, name: str) -> None:
     """Only what was whole when it was let go of: objects that are adopted are taken for what the template says, and are
     named by their ids."""
     if name not in user.left or user.stack(name).deleted_at is None:
@@ -114,7 +115,7 @@ def _adopt(user: User, engine: SimulatedEngine, name: str) -> None:
     user.wants(name, goal)
 
 
-def waiting(world: World) -> list[tuple[str, Resource, str]]:
+def waiting(world: WatchedPlace) -> list[tuple[str, Resource, str]]:
     """The resources that wait for a person: name of the stack, row, and the hook; no hook where it is a signal."""
     found: list[tuple[str, Resource, str]] = []
     for row in world.store.tables.resource.values():

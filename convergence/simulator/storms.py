@@ -16,6 +16,8 @@ NAME = re.compile(r'storm:(\d{1,12})')
 
 WIDTH = 7
 """How many resources one resource is built on, at most."""
+FLURRIES = 0.5
+"""How many of the storms end in a flurry of updates."""
 
 
 def storm_of(path: Path) -> int | None:
@@ -44,9 +46,23 @@ def storm(number: int) -> str:
             lines.append(f"engine.update_stack('{name}', t{other})")
             lines.append(f'engine.pass_time({chance.choice([0, 0.02, 0.05, 0.1, 0.2])})')
             lines.append(f"engine.update_stack('{name}', t{goal})")
+    lines += _flurry(random.Random(f'flurry of storm {number}'))
     if chance.random() < 0.3:
         lines.append("engine.delete_stack('s')")
     return '\n'.join((*lines, 'engine.settle()', ''))
+
+
+def _flurry(chance: random.Random) -> list[str]:
+    """In some storms services take their time, and goal follows upon goal: what was begun for one ends while the next
+    but one is planned."""
+    if chance.random() >= FLURRIES:
+        return []
+    slow = [f"engine.takes('A{index}', {chance.choice([0.3, 0.5, 1.0])})" for index in range(WIDTH)]
+    lines = ['engine.settle()', *slow]
+    for _ in range(12):
+        lines.append(f"engine.update_stack('s', t{chance.randrange(3)})")
+        lines.append(f'engine.pass_time({chance.choice([0, 0.1, 0.3])})')
+    return lines
 
 
 def _template(chance: random.Random) -> Template:

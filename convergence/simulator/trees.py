@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
@@ -20,7 +21,9 @@ from convergence.simulator.things import ThingProperties
 
 if TYPE_CHECKING:
     from convergence.db.memory.look import Tables
-    from convergence.simulator.world import SimulatedEngine, World
+    from convergence.db.ports import ReaderPort
+    from convergence.simulator.place import AnEngine
+    from convergence.simulator.world import World
 
 STACK = 'Convergence::Simulated::Stack'
 GROUP = 'Convergence::Simulated::Group'
@@ -53,47 +56,63 @@ class SimulatedStack(NestedType[ThingProperties]):
         return call.properties.values.get(name)
 
 
-class SimulatedEngines:
-    """Any engine, as a worker asks it. The question may be lost, and so may the answer."""
+class AskedEngines:
+    """Any engine, as a worker asks it.
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    :param reader: of rows, for whatever only reads.
+    """
+
+    def __init__(self, reader: ReaderPort) -> None:
+        self._reader = reader
+
+    def _asking(self) -> AbstractContextManager[AnEngine]:
+        """Around a question: the engine that is asked this time.
+
+        :raises NoAnswer: the question is lost, or the answer.
+        """
+        raise NotImplementedError
 
     def act_on_nested_stack(
         self, context: Any, resource_id: str, fence: int, step: int = 0, node: int | None = None, ends: Any = None
     ) -> dict[str, Any]:
         """See `convergence.engine.nesting.operations`."""
-        nesting = self._asked().parts.nesting
-        answer: dict[str, Any] = nesting.act_on_nested_stack(context, resource_id, fence, step, node, ends)
-        self._answered()
+        with self._asking() as engine:
+            nesting = engine.parts.nesting
+            answer: dict[str, Any] = nesting.act_on_nested_stack(context, resource_id, fence, step, node, ends)
         return answer
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """See `convergence.engine.nesting.operations`."""
-        self._asked().parts.nesting.cancel_nested_stack(context, resource_id, fence)
-        self._answered()
+        with self._asking() as engine:
+            engine.parts.nesting.cancel_nested_stack(context, resource_id, fence)
 
     def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
         """See `convergence.engine.nesting.snapshots`."""
-        self._asked().parts.nesting.snapshots.delete_nested_snapshot(context, stack_id, snapshot_id)
-        self._answered()
+        with self._asking() as engine:
+            engine.parts.nesting.snapshots.delete_nested_snapshot(context, stack_id, snapshot_id)
 
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
         """See `convergence.engine.nesting.values`."""
-        engine = self._asked()
-        answer = NestedReads(self._world.reader, engine.parts.goals).read_nested_stack(context, stack_id)
-        self._answered()
-        return answer
+        with self._asking() as engine:
+            return NestedReads(self._reader, engine.parts.goals).read_nested_stack(context, stack_id)
 
-    def _asked(self) -> SimulatedEngine:
+
+class SimulatedEngines(AskedEngines):
+    """The engines of a world. The question may be lost, and so may the answer."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.reader)
+        self._world = world
+
+    @override
+    @contextmanager
+    def _asking(self) -> Iterator[AnEngine]:
         world = self._world
         world.kernel.pause('ask an engine')
         self._lose('the request')
-        return world.engines[world.choices.pick(len(world.engines))]
-
-    def _answered(self) -> None:
+        yield world.engines[world.choices.pick(len(world.engines))]
         self._lose('the answer')
-        self._world.kernel.pause('answer of an engine')
+        world.kernel.pause('answer of an engine')
 
     def _lose(self, what: str) -> None:
         world = self._world

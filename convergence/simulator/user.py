@@ -11,10 +11,11 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
 from convergence.simulator.language import QueuedCall
+from convergence.simulator.place import AnEngine, WatchedPlace
 from convergence.simulator.requests import request
 from convergence.simulator.templates import Template
 from convergence.simulator.verification import Violation
-from convergence.simulator.world import PROJECT, Context, SimulatedEngine, World
+from convergence.simulator.world import PROJECT, Context
 from convergence.values import replace
 
 PLENTY = 60
@@ -56,7 +57,7 @@ class User:
     :ivar left: the data of each stack that was abandoned, and its template.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: WatchedPlace) -> None:
         self.world = world
         self.stacks: dict[str, Expectation] = {}
         self.ids: dict[str, str] = {}
@@ -115,7 +116,7 @@ class User:
 
     # --- asking -----------------------------------------------------------------------------------------------
 
-    def ask(self, engine: SimulatedEngine, call: QueuedCall) -> None:
+    def ask(self, engine: AnEngine, call: QueuedCall) -> None:
         """Ask an engine for an operation. What is expected of it is settled before it is asked for the first time."""
         name = call.arguments[0]
         if self.world.losses and self.ids.get(name) not in self.world.store.tables.stack:
@@ -144,7 +145,7 @@ class User:
             if self._before is not None:
                 self.stacks[name] = self._before
 
-    def _ask(self, engine: SimulatedEngine, call: QueuedCall) -> None:
+    def _ask(self, engine: AnEngine, call: QueuedCall) -> None:
         name = call.arguments[0]
         match call.verb:
             case 'create_stack':
@@ -204,7 +205,7 @@ class User:
         """What is expected of a stack from now on."""
         self.stacks[name] = Expectation(goal, last_up(self.world, self.ids[name]))
 
-    def _create(self, engine: SimulatedEngine, name: str, wanted: Template) -> None:
+    def _create(self, engine: AnEngine, name: str, wanted: Template) -> None:
         try:
             identity = engine.parts.stacks.create_stack(
                 Context(), name, wanted.document(), wanted.environment(), args=self.arguments(name)
@@ -220,13 +221,13 @@ class User:
                 raise
             self.ids[name] = existing.id
 
-    def _update(self, engine: SimulatedEngine, name: str, wanted: Template, converge: bool = False) -> None:
+    def _update(self, engine: AnEngine, name: str, wanted: Template, converge: bool = False) -> None:
         args = {**self.arguments(name), 'converge': converge}
         engine.parts.stacks.update_stack(
             Context(), self.identity(name), wanted.document(), wanted.environment(), args=args
         )
 
-    def _roll_back(self, engine: SimulatedEngine, name: str, *, again: bool) -> None:
+    def _roll_back(self, engine: AnEngine, name: str, *, again: bool) -> None:
         """Back to what was up before the last operation: by a rollback, or if that is over, by an update."""
         stack = self.stack(name)
         if again and stack.action is Action.ROLLBACK:
@@ -244,10 +245,10 @@ class User:
         target = self.stacks[name].goal or Template()
         self._update(engine, name, target)
 
-    def _go_back(self, engine: SimulatedEngine, name: str) -> None:
+    def _go_back(self, engine: AnEngine, name: str) -> None:
         engine.parts.rollbacks.stack_rollback(Context(), self.identity(name))
 
-    def _delete(self, engine: SimulatedEngine, name: str, leave: Sequence[str], *, again: bool) -> None:
+    def _delete(self, engine: AnEngine, name: str, leave: Sequence[str], *, again: bool) -> None:
         """What was to be left is left where the engine died after it had accepted that, or is not known any more."""
         still = {row.name for row in self.world.store.tables.resources_of(self.ids[name])}
         may_be_gone = again or self.world.losses
@@ -259,10 +260,10 @@ class User:
                 raise
             self.turned_away = True  # their rows were lost while it was asked for
 
-    def _cancel(self, engine: SimulatedEngine, name: str, *, roll_back: bool, now: bool = True) -> None:
+    def _cancel(self, engine: AnEngine, name: str, *, roll_back: bool, now: bool = True) -> None:
         engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back, now)
 
-    def _is_refused(self, engine: SimulatedEngine, name: str, verb: str, *arguments: Any) -> None:
+    def _is_refused(self, engine: AnEngine, name: str, verb: str, *arguments: Any) -> None:
         try:
             if verb == 'create_stack':
                 engine.parts.stacks.create_stack(Context(), name, arguments[0].document())
@@ -294,7 +295,7 @@ class User:
         return found
 
 
-def last_up(world: World, stack_id: str) -> Template | None:
+def last_up(world: WatchedPlace, stack_id: str) -> Template | None:
     """What was last up of a stack; None for nothing."""
     good = world.checker.good.get(stack_id)
     return world.checker.templates[good] if good is not None else None

@@ -149,6 +149,19 @@ def test_the_limits_hold_in_every_connection_and_after_a_transaction_was_undone(
         engine.dispose()
 
 
+def test_a_connection_that_was_used_at_another_isolation_level_comes_back_to_read_committed(open_store):
+    """MySQL begins with REPEATABLE READ: whoever waited for a lock would then read what was there before it."""
+    used, other = open_store(Timeouts()), open_store(Timeouts())
+    with used.engine.connect().execution_options(isolation_level='REPEATABLE READ') as connection:
+        connection.execute(STACK.select())
+        driven = connection.connection.dbapi_connection
+    with used.engine.connect() as connection:
+        assert connection.connection.dbapi_connection is driven
+        connection.execute(STACK.select())
+        other.transact(StackAlone('S'), rename)
+        assert [row.status_reason for row in connection.execute(STACK.select())] == ['renamed']
+
+
 @pytest.mark.parametrize(
     ('url', 'wanted'),
     [

@@ -25,6 +25,15 @@ LOCKS = {
     'a result': ('LOCK_RESOURCE',),
 }
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'
+PROGRAMS = {
+    'random:0': 'an object is retained',
+    'random:3': 'an object belongs to others, and a creation is rolled back',
+    'random:7': 'a resource waits for a signal, and a hook for its user',
+    'random:10': 'an object is left behind',
+    'random:21': 'the engine is too busy while a resource waits for a signal',
+    'tree:0': 'stacks in stacks',
+}
+"""Programs, and what of them was once taken for a fault of the engine, or not played at all."""
 RUNS = 60
 """Within so many runs a missing lock is noticed; usually within five."""
 
@@ -85,6 +94,14 @@ def test_what_a_scenario_waits_for_comes_as_much_sooner_as_its_seconds_are_short
     with server(kind(database_url), database_url) as place:
         verdict, _ = place.run(batch.load(SCENARIOS / f'{name}.py'), RunPlan(in_a_row=4), 1)
         assert not verdict.error, f'{verdict.rule}: {verdict.error}'
+
+
+@pytest.mark.parametrize('name', PROGRAMS)
+def test_programs_of_chance_end_as_in_a_simulated_world(database_url, name):
+    """All that their users ask for is asked for, and what they expect is what a simulated user expects."""
+    with server(kind(database_url), database_url) as place:
+        verdict, _ = place.run(batch.load(Path(name)), RunPlan(), 0)
+        assert not verdict.error, f'{PROGRAMS[name]}: {verdict.rule}: {verdict.error}'
 
 
 @pytest.mark.parametrize('whose', LOCKS)

@@ -210,6 +210,10 @@ def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: f
         pool_recycle=RENEWED_AFTER_S,
         pool_reset_on_return=None if backend == 'mysql' else 'rollback',
         pool_use_lifo=True,
+        # Said here, and not by a statement of our own: only so a connection that somebody has used at another level
+        # comes back to this one. MySQL begins with REPEATABLE READ, in which a statement behind a lock would see what
+        # was there before it. For PostgreSQL see `convergence.db.statements.psycopg2_connections`.
+        isolation_level='READ COMMITTED' if backend == 'mysql' else None,
         # Several statements may go together: their values are told apart by their places, not by names.
         paramstyle='format' if backend == 'mysql' else None,
         # An error of the database is logged and shown; what was to be written may be a secret.
@@ -288,7 +292,6 @@ def _prepare_postgresql(timeouts: Timeouts, connection: Any, record: Any) -> Non
 def _prepare_mysql(timeouts: Timeouts, connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION sql_mode = 'TRADITIONAL'")  # what does not fit is refused, not cut
-        cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
         cursor.execute('SET SESSION innodb_lock_wait_timeout = %s', (timeouts.lock_s,))
         try:
             cursor.execute('SET SESSION idle_transaction_timeout = %s', (timeouts.idle_s,))
