@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from convergence.core.model import NodeStatus, Output
+from convergence.core.rows import Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.values import quickly_made
 
@@ -80,6 +81,8 @@ class OneNode(Scope[NodeView]):
     :param max_input_bytes: what of the outputs of others is read at most, in bytes as they are stored; None: all.
     :param waits: whether for a row that somebody else has locked; otherwise such a node counts as missing.
     :param done_now: what it hands on need not be read.
+    :param assumed: traversal and stack as they were read before. They need not be read where whatever is written is
+        held against them.
     """
 
     traversal_id: str
@@ -87,6 +90,7 @@ class OneNode(Scope[NodeView]):
     max_input_bytes: int | None = None
     waits: bool = True
     done_now: DoneNow | None = None
+    assumed: tuple[Traversal, Stack] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from convergence.core.effects import Decision, Effect, FinishNode
 from convergence.core.model import Phase
+from convergence.core.rows import Stack, Traversal
 from convergence.core.views import NodeView
 from convergence.db.scopes import DoneNow, OneNode, Scope
 
@@ -61,13 +62,14 @@ class Following:
 
     :param number: the node; None: the first one that becomes ready.
     :param decide: a pure function; None: nothing is decided about it now, and it is told of as always.
-    :param max_input_bytes: see `OneNode`.
+    :param assumed: see `OneNode`; so too for `max_input_bytes`.
     :param name: that of the resource of the other one, in the template.
     """
 
     traversal_id: str
     number: int | None
     decide: Callable[[NodeView], Decision[Any] | None]
+    assumed: tuple[Traversal, Stack]
     max_input_bytes: int | None = None
     name: str | None = None
 
@@ -87,7 +89,14 @@ class Following:
 
         :param effects: of the decision that finishes the other one.
         """
-        return OneNode(self.traversal_id, number, self.max_input_bytes, waits=False, done_now=self._done_now(effects))
+        return OneNode(
+            self.traversal_id,
+            number,
+            self.max_input_bytes,
+            waits=False,
+            done_now=self._done_now(effects),
+            assumed=self.assumed,
+        )
 
     def _done_now(self, effects: Iterable[Effect]) -> DoneNow | None:
         done = next((effect for effect in effects if isinstance(effect, FinishNode)), None)

@@ -143,7 +143,8 @@ class Steps:
                 return None
             return decision if decision.verdict.step in ACTING else None
 
-        return Following(node.traversal_id, number, decide, self._worker.max_input_bytes, node.name)
+        seen = (claim.traversal, claim.stack)
+        return Following(node.traversal_id, number, decide, seen, self._worker.max_input_bytes, node.name)
 
     def _finish(
         self, claim: Claim, result: Result, now: float | None = None, following: Following | None = None

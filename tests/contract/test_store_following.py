@@ -19,6 +19,7 @@ from tests.contract.rows import EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TRA
 from tests.harness import emptied
 
 NEXT = ('V', 5)
+SEEN = (TRAVERSAL, STACK)
 HELD = replace(RESOURCE, replaced_by=None)
 BEHIND = replace(FREE, id='B', name='b')
 FIRST = replace(NODES[0], next_in_backlog=5)
@@ -51,7 +52,7 @@ def both(backend: Backend, decide: Any = begin) -> Committed[str]:
     """The transaction."""
     seen = FinishView(9.0, HELD, FIRST, TRAVERSAL, STACK, assumed=True)
     scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
-    committed: Committed[str] = backend.store.transact(scope, finish, Following('V', 5, decide))
+    committed: Committed[str] = backend.store.transact(scope, finish, Following('V', 5, decide, SEEN))
     return committed
 
 
@@ -79,7 +80,7 @@ def test_where_nothing_is_decided_about_the_next_one_others_are_told_of_it(backe
 
 def test_where_the_next_one_is_gone_the_first_is_finished(backend):
     fill(backend)
-    missing = Following('V', 77, begin)
+    missing = Following('V', 77, begin, SEEN)
     seen = FinishView(9.0, HELD, FIRST, TRAVERSAL, STACK, assumed=True)
     committed = backend.store.transact(HeldResource('R', 'V', 0, HELD.fence, assumed=seen), finish, missing)
     assert committed.following is None and committed.verdict == 'done'
@@ -177,7 +178,9 @@ def finish_with_more(view: FinishView) -> Decision[str]:
 def with_ready(backend: Backend, decide: Any = begin) -> Committed[str]:
     seen = FinishView(9.0, HELD, LEADING, TRAVERSAL, STACK, assumed=True)
     scope = HeldResource('R', 'V', 0, HELD.fence, assumed=seen)
-    committed: Committed[str] = backend.store.transact(scope, finish_and_arrive, Following('V', None, decide, name='r'))
+    committed: Committed[str] = backend.store.transact(
+        scope, finish_and_arrive, Following('V', None, decide, SEEN, name='r')
+    )
     return committed
 
 
@@ -199,7 +202,7 @@ def test_what_becomes_ready_is_decided_about_as_it_is_then(backend):
 def test_what_requires_the_finished_one_alone_sees_what_it_hands_on_as_it_is_stored(backend, name, most):
     backend.fill(nodes=(LEADING, NODES[1], replace(JOINING, requires=(0,)), *NODES[3:]), resources=(HELD, BEHIND))
     views: list[NodeView] = []
-    following = Following('V', None, lambda view: (views.append(view), begin(view))[1], most, name)
+    following = Following('V', None, lambda view: (views.append(view), begin(view))[1], SEEN, most, name)
     seen = FinishView(9.0, HELD, LEADING, TRAVERSAL, STACK, assumed=True)
     committed = backend.store.transact(HeldResource('R', 'V', 0, HELD.fence, assumed=seen), finish_with_more, following)
     assert committed.following is not None
@@ -264,26 +267,48 @@ def test_what_becomes_ready_and_somebody_else_has_locked_is_not_waited_for(serve
     assert owners(backend) == {'R': None, 'B': None}
 
 
+@pytest.mark.parametrize(('filled', 'step'), [(fill_waiting, with_ready), (fill, both)])
+def test_nothing_is_locked_that_others_write_meanwhile(server_engine, filled, step):
+    """Whoever plans holds the stack, and waits for rows; what is done already may be locked by anybody."""
+    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    filled(backend)
+    with server_engine.connect() as other:
+        for locked in (
+            "stack WHERE id = 'S'",
+            "traversal WHERE id = 'V'",
+            "sync_point WHERE traversal_id = 'V' AND number = 1",
+        ):
+            other.execute(text(f'SELECT 1 FROM {locked} FOR UPDATE'))
+        committed = step(backend)
+        other.rollback()
+    assert committed.following is not None and committed.following.verdict == 'begun'
+
+
 PLANNED = "UPDATE stack SET traversal_id = 'X' WHERE id = 'S'"
 FAILED = "UPDATE traversal SET status = 'FAILED' WHERE id = 'V'"
 REPLACED = "UPDATE sync_point SET resource_id = 'C' WHERE traversal_id = 'V' AND number = 5"
 TAKEN = "UPDATE sync_point SET status = 'DONE' WHERE traversal_id = 'V' AND number = 5"
 
 
-@pytest.mark.parametrize('server_engine', ['postgresql'], indirect=True)
 @pytest.mark.parametrize(
-    ('filled', 'step', 'change'),
+    ('server_engine', 'filled', 'step', 'change'),
     [
-        (fill_waiting, with_ready, PLANNED),
-        (fill_waiting, with_ready, FAILED),
-        (fill, both, PLANNED),
-        (fill, both, FAILED),
-        (fill, both, REPLACED),
-        (fill, both, TAKEN),
+        *(
+            (server, filled, step, change)
+            for server in ('postgresql', 'mariadb')
+            for filled, step in ((fill_waiting, with_ready), (fill, both))
+            for change in (PLANNED, FAILED)
+        ),
+        ('postgresql', fill, both, REPLACED),
+        ('postgresql', fill, both, TAKEN),
     ],
+    indirect=['server_engine'],
 )
 def test_what_is_locked_too_late_to_be_seen_as_it_is_is_not_taken(server_engine, filled, step, change):
-    """Row and node are read in one statement there, and the lock of the row may come after what it has read."""
+    """PostgreSQL reads row and node in one statement, and the lock of the row may come after what it has read.
+
+    MariaDB locks both, and does not read traversal and stack again.
+    """
     backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
     filled(backend)
     looked: list[str] = []

@@ -20,7 +20,7 @@ from convergence.simulator.run import RunPlan
 from tests.simulation_tools.programs import REPLACE
 
 LOCKS = {
-    'a claim': ('NODE_AND_ROW',),
+    'a claim': ('NODE_AND_ROW', 'NODE_ROW_AND_INPUTS'),
     'a plan': ('LOCK_ALL', 'LOCK_SOME'),
     'a result': ('LOCK_RESOURCE',),
 }

@@ -1,10 +1,10 @@
 """A node is done: each node that requires it waits for one predecessor less.
 
 Many nodes arrive at one that waits for all of them, and its row is locked from the arrival to the commit. So the
-arrival is the last thing that a transaction does, in as few statements as the server allows: PostgreSQL takes all of it
-at once, with the event that tells why the node is done. The change of the row that the node worked on comes before that
-in a statement of its own. It waits until nobody else holds the row, and what decides whether the node may be done has
-to be looked at afterwards.
+arrival is the last thing that a transaction does, in as few statements as the server allows: MariaDB takes it in one,
+after the one that says that the node is done, and PostgreSQL all of it at once, with the event that tells why. The
+change of the row that the node worked on comes before that in a statement of its own. It waits until nobody else holds
+the row, and what decides whether the node may be done has to be looked at afterwards.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ def _finishing(*if_so: ColumnElement[bool]) -> Update:
 
 FINISH_NODE = Hot(_finishing())
 FINISH_AS_ASSUMED = Hot(_finishing(*_AS_ASSUMED))
+# For MariaDB and MySQL: the number that the arrival answers is composed anew. What is ready waits for nobody.
+_BEGUN_ANEW = func.last_insert_id(0)
+FINISH_NODE_ANEW = Hot(_finishing().values(waiting=_BEGUN_ANEW))
+FINISH_AS_ASSUMED_ANEW = Hot(_finishing(*_AS_ASSUMED).values(waiting=_BEGUN_ANEW))
 _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 _LEFT = SYNC_POINT.c.waiting - 1
 
@@ -136,16 +140,24 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
 FINISH_AT_ONCE = HotList('numbers', _at_once(), leaves_answer=True)
 FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
 
-# MariaDB and MySQL answer no rows to an UPDATE, but one number: where one node waits, for how many it waits then, and
-# in which phase it is; 0: none waits.
+# MariaDB and MySQL answer no rows to an UPDATE, but one number of 64 bits, which each row that is changed can look at
+# and set. For each node there are three bits in it, in the order of the list: if the node becomes ready, which phase it
+# is in, counted from 1; else 0.
 _PHASES = tuple(Phase)
-_MORE_THAN_PHASES = 8
+_BITS = 3
+MOST_IN_NUMBER = 16
 _PLACE = case({phase: place for place, phase in enumerate(_PHASES, 1)}, value=SYNC_POINT.c.phase)
-_LEFT_AND_PHASE = func.last_insert_id(_LEFT * _MORE_THAN_PHASES + _PLACE)
 
 
 def _arriving_unanswered(length: int) -> Update:
-    left = case((SYNC_POINT.c.waiting > 0, _LEFT_AND_PHASE.op('DIV')(_MORE_THAN_PHASES)), else_=0)
+    return by_key(_ARRIVED, SYNC_POINT).where(_successors(length), _NEXT)
+
+
+def _arriving_by_number(length: int) -> Update:
+    numbers = [bindparam(f'numbers_{place}', type_=SYNC_POINT.c.number.type) for place in range(length)]
+    bits = _PLACE.op('<<')(_BITS * (func.field(SYNC_POINT.c.number, *numbers) - 1))
+    noted = func.last_insert_id(func.last_insert_id().op('|')(bits))
+    left = case((SYNC_POINT.c.waiting > 1, _LEFT), (SYNC_POINT.c.waiting == 1, noted * 0), else_=0)
     changed = by_key(update(SYNC_POINT), SYNC_POINT).where(_successors(length), _NEXT)
     return changed.ordered_values(_STATUS, _NOTIFIED_AT, (SYNC_POINT.c.waiting, left))
 
@@ -155,8 +167,10 @@ def _locking(length: int) -> Select[Any]:
     return locked.order_by(SYNC_POINT.c.number).with_for_update()
 
 
-ARRIVE_UNANSWERED = HotList('numbers', _arriving_unanswered)
+ARRIVE_BY_NUMBER = HotList('numbers', _arriving_by_number)
+# More nodes than a number can tell of.
 LOCK_SUCCESSORS = HotList('numbers', _locking)
+ARRIVE_UNANSWERED = HotList('numbers', _arriving_unanswered)
 
 # A node behind the window has not been told of.
 HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
@@ -185,14 +199,14 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
         return
     if told is not None:
         store_event(writes, told)
-    writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
-    if not numbers:
+    if numbers and not writes.connection.dialect.update_returning:
+        writes.add_one((FINISH_AS_ASSUMED_ANEW if effect.checked else FINISH_NODE_ANEW).call(values), what)
+        _arrive_unanswered(writes, effect, ready)
         return
-    if writes.connection.dialect.update_returning:
+    writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
+    if numbers:
         writes.send()
         ready += arrive(writes.connection, effect)
-    else:
-        _arrive_unanswered(writes, effect, ready)
 
 
 def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: HotAnswer) -> None:
@@ -245,17 +259,16 @@ def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[i
 
 
 def _arrive_unanswered(writes: Writes, effect: FinishNode, ready: Ready) -> None:
-    """As `arrive`, where an UPDATE does not answer."""
+    """As `arrive`, where an UPDATE does not answer with rows."""
     became: list[tuple[int, Phase]] = []
     every = followers(effect)
-    for numbers in chunks(every):
-        successors = asked(effect, numbers)
-        waiting = [number for number in numbers if number != effect.next_in_backlog]
-        if len(waiting) > 1:
+    if len(every) <= MOST_IN_NUMBER:
+        writes.add(ARRIVE_BY_NUMBER.call(asked(effect, every)), partial(_note_number, became, every))
+    else:
+        for numbers in chunks(every):
+            successors = asked(effect, numbers)
             writes.add(LOCK_SUCCESSORS.call(successors), partial(_note_those, became))
             writes.add(ARRIVE_UNANSWERED.call(successors))
-        else:
-            writes.add(ARRIVE_UNANSWERED.call(successors), partial(_note_that, became, waiting))
 
     def conclude() -> None:
         ready.extend(chained(writes.connection, effect, became))
@@ -265,16 +278,17 @@ def _arrive_unanswered(writes: Writes, effect: FinishNode, ready: Ready) -> None
     writes.afterwards(conclude)
 
 
+def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrived: HotAnswer) -> None:
+    """See `_arriving_by_number`."""
+    for place, number in enumerate(numbers):
+        phase = arrived.number >> _BITS * place & (1 << _BITS) - 1
+        if phase:
+            became.append((number, _PHASES[phase - 1]))
+
+
 def _note_those(became: list[tuple[int, Phase]], before: HotAnswer) -> None:
     """Those become ready that wait for one node only before it arrives at them."""
     became += [(number, phase) for number, phase, left in before.rows if left == 1]
-
-
-def _note_that(became: list[tuple[int, Phase]], waiting: Sequence[int], arrived: HotAnswer) -> None:
-    """See `_LEFT_AND_PHASE`."""
-    left, place = divmod(arrived.number, _MORE_THAN_PHASES)
-    if place and not left:
-        became += [(number, _PHASES[place - 1]) for number in waiting]
 
 
 def _chain(connection: Connection, traversal_id: str, numbers: list[int], window: int) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
 from sqlalchemy import (
-    ColumnElement,
     Integer,
     Select,
     and_,
@@ -18,14 +16,13 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    true,
     update,
 )
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import NodeStatus, Output, Phase
-from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.core.model import NodeStatus, Phase
+from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
 from convergence.db.looking import (
@@ -38,7 +35,7 @@ from convergence.db.looking import (
     require_lock,
     row_and_node,
 )
-from convergence.db.schema.columns import UNREADABLE, database_now, dumps
+from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
     UNDONE,
@@ -54,7 +51,8 @@ from convergence.db.scopes import (
     WholeStack,
 )
 from convergence.db.statements.connection import GALERA
-from convergence.db.statements.hot import Hot, HotList, among, each_of
+from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.inputs import ALONG, Inputs, inputs_of_node, known
 from convergence.db.statements.locked_reads import HELD, LAST, ROW_OF_NODE, LockedRead
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import (
@@ -74,14 +72,11 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
-from convergence.db.statements.together import Rows, Writes, answers_last_alone
+from convergence.db.statements.together import Rows, Writes
 from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
-
-_NO_LIMIT = 2**62
-
 
 READ_ALIKE = Hot(select(TEMPLATE.c.alike_id, TEMPLATE.c.unlike).where(TEMPLATE.c.id == bindparam('template')))
 _OTHERS = select(RESOURCE.c.name).order_by(RESOURCE.c.name).limit(MANY_LEFTOVERS)
@@ -121,10 +116,6 @@ WRITE_RESOURCES = (
     .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
     .values(lock_count=RESOURCE.c.lock_count + 1)
 )
-_RESOURCE_OF_NODE = by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(
-    RESOURCE.c.id == select(SYNC_POINT.c.resource_id).where(_THIS_NODE).scalar_subquery()
-)
-LOCK_FREE_RESOURCE_OF_NODE = Hot(_RESOURCE_OF_NODE.with_for_update(skip_locked=True))
 READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 _OTHER = SYNC_POINT.alias()
 # Only of a cleanup node: whether a node of the goal works on the same row. PostgreSQL has to come to that by the row:
@@ -149,8 +140,9 @@ READ_NODE = Hot(
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(_THIS_NODE)
 )
-# For PostgreSQL, which answers one statement of several: both in one, if nobody else holds the row. What is read of the
-# node may be older than the lock: whoever claims the row looks again (`convergence.db.statements.changing.BeginNode`).
+# The row, if nobody else holds it, and the node in one statement. What is read of the node, or taken for granted of its
+# traversal and stack, may be older than the lock: whoever claims the row looks again (see
+# `convergence.db.statements.changing.BeginNode`).
 LOOK_AT_FREE = Hot(
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
@@ -160,15 +152,24 @@ LOOK_AT_FREE = Hot(
     .where(_THIS_NODE)
     .with_for_update(of=RESOURCE, skip_locked=True)
 )
-NODE_AND_ROW = LockedRead.of(
-    ROW_OF_NODE,
-    reading=select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
+# MariaDB locks whatever is joined: the node as well, at which nobody arrives any more, but no traversal and no stack.
+LOOK_AT_FREE_AND_NODE = Hot(
+    select(*RESOURCE_COLUMNS, *NODE_COLUMNS, database_now(), _IS_CHOSEN, ALONG)
+    .select_from(SYNC_POINT)
+    .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
+    .where(_THIS_NODE)
+    .with_for_update(skip_locked=True)
+)
+_NODE_AND_ROW = (
+    select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id, isouter=True)
-    .where(_THIS_NODE),
+    .where(_THIS_NODE)
 )
+NODE_AND_ROW = LockedRead.of(ROW_OF_NODE, reading=_NODE_AND_ROW)
+NODE_ROW_AND_INPUTS = LockedRead.of(ROW_OF_NODE, reading=_NODE_AND_ROW.add_columns(ALONG))
 READ_HELD = Hot(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
@@ -182,31 +183,6 @@ READ_HELD = Hot(
 )
 
 
-def _inputs_of(output: ColumnElement[Any], name: ColumnElement[Any]) -> Select[Any]:
-    """What is more than a thread can hold does not leave the database."""
-    total = func.coalesce(func.sum(func.length(output, type_=Integer)).over(), 0)
-    return select(name, case((bindparam('most') >= total, output)), total)
-
-
-_IS_INPUT = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.status == NodeStatus.DONE)
-
-
-def _read_inputs(length: int) -> Select[Any]:
-    return _inputs_of(SYNC_POINT.c.output, SYNC_POINT.c.name).where(
-        _IS_INPUT, among(SYNC_POINT.c.number, 'numbers', length)
-    )
-
-
-def _read_inputs_by_key(length: int) -> Select[Any]:
-    wanted = each_of(SYNC_POINT.c.number, 'numbers', length)
-    each = select(wanted.c.number).distinct().subquery()  # one may stand for several places: see `HotList`
-    one = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(_IS_INPUT, SYNC_POINT.c.number == each.c.number)
-    found = one.limit(1).lateral()
-    return _inputs_of(found.c.output, found.c.name).select_from(each.join(found, true()))
-
-
-READ_INPUTS = HotList('numbers', _read_inputs)
-READ_INPUTS_BY_KEY = HotList('numbers', _read_inputs_by_key)
 _WORKS_ON = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.resource_id == bindparam('resource'),
@@ -324,94 +300,65 @@ def _lock_row(connection: Connection, resource_id: str) -> Resource | None:
     return _locked_row(connection, LOCK_RESOURCE, {'resource': resource_id})
 
 
-Inputs: TypeAlias = tuple[dict[str, Output], int, tuple[str, ...]]
-"""What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
-
-
-def _inputs_done_now(node: Node, scope: OneNode) -> Inputs | None:
-    """The same without a look at the database, where that is known: one other node is required, and done just now."""
-    done = scope.done_now
-    if done is None or node.requires != (done.number,):
-        return None
-    text = dumps(done.output.document())
-    if scope.max_input_bytes is not None and 2 * len(text) + 1000 > scope.max_input_bytes:
-        return None  # sealed it is longer, by less than that; the limit is for what is stored
-    return {done.name: Output.from_document(json.loads(text))}, len(text), ()
-
-
-def _inputs(connection: Connection, node: Node, most: int | None) -> Inputs:
-    inputs: dict[str, Output] = {}
-    unread: list[str] = []
-    total = 0
-    by_key_alone = connection.dialect.name == 'postgresql' and len(node.requires) > 1
-    for numbers in chunks(node.requires):
-        left = _NO_LIMIT if most is None else most - total
-        asked = {'traversal': node.traversal_id, 'numbers': list(numbers), 'most': left}
-        found = (READ_INPUTS_BY_KEY if by_key_alone else READ_INPUTS).all(connection, asked)
-        for name, output, _ in found:
-            if output is UNREADABLE:
-                unread.append(name)
-            else:
-                inputs[name] = output
-        total += int(found[0][2]) if found else 0
-        if most is not None and total > most:
-            return {}, total, ()
-    return inputs, total, tuple(sorted(unread))
-
-
-def _inputs_of_node(connection: Connection, node: Node, scope: OneNode) -> Inputs:
-    return _inputs_done_now(node, scope) or _inputs(connection, node, scope.max_input_bytes)
-
-
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
-    key = {'traversal': scope.traversal_id, 'node': scope.number}
-
-    def lock_and_read() -> tuple[Resource | None, SeenNode]:
-        (locked,), rows = NODE_AND_ROW.all(connection, key)
-        seen = _seen([row[OF_RESOURCE:] for row in rows])
-        if locked is not None and rows[0][0] != locked:
-            raise Conflict(f'node {seen.node.number} of {seen.traversal.id} works on another row by now')
-        return (resource_of(*rows[0][:OF_RESOURCE]) if locked is not None else None), seen
-
-    return _node_view(connection, scope, lock_and_read)
+    key = {'traversal': scope.traversal_id, 'node': scope.number, **known(scope)}
+    with_inputs = backend_of(connection) == 'mysql'
+    (locked,), rows = (NODE_ROW_AND_INPUTS if with_inputs else NODE_AND_ROW).all(connection, key)
+    seen = _seen([row[OF_RESOURCE:] for row in rows])
+    if locked is not None and rows[0][0] != locked:
+        raise Conflict(f'node {seen.node.number} of {seen.traversal.id} works on another row by now')
+    resource = resource_of(*rows[0][:OF_RESOURCE]) if locked is not None else None
+    return _node_view(connection, scope, resource, seen, rows[0][-1] if with_inputs else None)
 
 
-def look_at_free(writes: Writes, scope: OneNode) -> tuple[Rows, Rows]:
+def look_at_free(writes: Writes, scope: OneNode) -> Rows:
     """The row of a node, locked, and the node, as `view_of_free` takes them; nothing where somebody holds the row.
 
-    Where a server `answers_last_alone` the node may be seen as it was before the row was locked.
+    What is seen beside the row may be older than its lock.
 
     :param writes: what is to be written before is sent with it.
     :raises Conflict: see `Writes.send`.
     """
-    key = {'traversal': scope.traversal_id, 'node': scope.number}
-    if not answers_last_alone(writes.connection):
-        locked, read = writes.read(LOCK_FREE_RESOURCE_OF_NODE.call(key), READ_NODE.call(key))
-        return locked, read
-    (rows,) = writes.read(LOOK_AT_FREE.call(key))
-    return [row[:OF_RESOURCE] for row in rows], [row[OF_RESOURCE:] for row in rows]
+    key = {'traversal': scope.traversal_id, 'node': scope.number, **known(scope)}
+    look = LOOK_AT_FREE_AND_NODE if _takes_for_granted(writes.connection, scope) else LOOK_AT_FREE
+    (rows,) = writes.read(look.call(key))
+    return rows
 
 
-def view_of_free(connection: Connection, scope: OneNode, looked: tuple[Rows, Rows]) -> NodeView:
+def _takes_for_granted(connection: Connection, scope: OneNode) -> bool:
+    """Whether traversal and stack are not read, where that would lock them."""
+    return scope.assumed is not None and backend_of(connection) == 'mysql'
+
+
+def view_of_free(connection: Connection, scope: OneNode, rows: Rows) -> NodeView:
     """What there is to be seen of a node whose row nobody held.
 
-    :param looked: what `look_at_free` has answered.
+    :param rows: what `look_at_free` has answered.
     :raises Missing: somebody holds it.
     """
-    locked, read = looked
-    if not locked:
+    if not rows:
         raise Missing
-    return _node_view(connection, scope, lambda: (resource_of(*locked[0]), _seen(read)))
+    (row,) = rows
+    resource, rest = resource_of(*row[:OF_RESOURCE]), row[OF_RESOURCE:]
+    if not _takes_for_granted(connection, scope) or scope.assumed is None:
+        return _node_view(connection, scope, resource, _seen([rest]), None)
+    now, is_chosen, along = rest[AT:]
+    seen = SeenNode(node_of(*rest[:AT]), *scope.assumed, now, bool(is_chosen))
+    return _node_view(connection, scope, resource, seen, along)
 
 
 def _node_view(
-    connection: Connection, scope: OneNode, lock_and_read: Callable[[], tuple[Resource | None, SeenNode]]
+    connection: Connection, scope: OneNode, locked: Resource | None, looked: SeenNode, along: Inputs | None
 ) -> NodeView:
+    """See `row_and_node`.
+
+    :param along: what the node is given, if that was read with it.
+    """
     read_node = partial(_node, connection, scope.traversal_id, scope.number)
-    resource, seen = row_and_node(lock_and_read, partial(_lock_row, connection), read_node)
+    resource, seen = row_and_node(lambda: (locked, looked), partial(_lock_row, connection), read_node)
     node = seen.node
     chosen_id = resource.id if resource is not None and seen.is_chosen else None
-    inputs, size, unread = ({}, 0, ()) if not node.requires else _inputs_of_node(connection, node, scope)
+    inputs, size, unread = inputs_of_node(connection, node, scope, along if seen is looked else None)
     view = NodeView(seen.now, node, seen.traversal, seen.stack, resource, inputs, size, unread, chosen_id)
     if resource is None or not needs_rivals(resource, node):
         return view

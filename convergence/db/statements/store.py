@@ -28,7 +28,7 @@ from convergence.db.statements.changing import BeginNode
 from convergence.db.statements.drivers import without_transactions
 from convergence.db.statements.load import load, look_at_free, view_of_free
 from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
-from convergence.db.statements.together import Writes, answers_last_alone
+from convergence.db.statements.together import Writes
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 from convergence.values import replace
@@ -269,8 +269,7 @@ class _Follow(Sequel):
         decision = self._following.decide(view)
         if decision is None or may_be_told(decision.effects, self._audience):  # that is written down after all others
             return ()
-        if answers_last_alone(writes.connection):
-            decision = replace(decision, effects=tuple(_held_against(view, effect) for effect in decision.effects))
+        decision = replace(decision, effects=tuple(_held_against(view, effect) for effect in decision.effects))
         self._begun = (number, decision)
         return decision.effects
 
