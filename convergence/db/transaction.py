@@ -60,10 +60,11 @@ class Following:
     is left alone. A node that was ready all along is decided about before the other one arrives at those that wait for
     it: their rows are locked for as short as ever.
 
-    :param number: the node; None: the first one that becomes ready.
+    :param number: the node; None: the first one that becomes ready, else the one that `otherwise` gives.
     :param decide: a pure function; None: nothing is decided about it now, and it is told of as always.
     :param assumed: see `OneNode`; so too for `max_input_bytes`.
     :param name: that of the resource of the other one, in the template.
+    :param otherwise: a node that was ready all along, if there is one; it may be called several times.
     """
 
     traversal_id: str
@@ -72,6 +73,7 @@ class Following:
     assumed: tuple[Traversal, Stack]
     max_input_bytes: int | None = None
     name: str | None = None
+    otherwise: Callable[[], int | None] = lambda: None
 
     def first_of(self, ready: Ready) -> int | None:
         """The node, of those that became ready; None where there is none that needs a worker."""

@@ -208,8 +208,9 @@ class _Kept(Attendant):
 
     @override
     def take_waiting(self) -> int | None:
-        """As the base class. It is kept back, whether it is claimed or not."""
-        self.node = self._unannounced.take(self._traversal_id)
+        """As the base class. It is kept back, whether it is claimed or not; then there is no other."""
+        if self.node is None:
+            self.node = self._unannounced.take(self._traversal_id)
         if self.node is None:
             self.node = self._waiting.take_waiting(self._traversal_id)
         return self.node
@@ -218,12 +219,16 @@ class _Kept(Attendant):
     def attend(self, committed: Committed[Any]) -> None:
         """As `Dispatcher.attend`, but for the node that is kept back."""
         following = committed.following
+        others: list[tuple[str, int]] = []
         if following is not None:
             claimed: StepDecision = following.verdict
             assert claimed.claim is not None
-            self.begun, self.node = claimed, claimed.claim.node.number
+            number = claimed.claim.node.number
+            if self.node not in {None, number}:
+                # It was taken when nothing seemed to become ready, and the transaction was repeated.
+                others.append((self._traversal_id, self.node))
+            self.begun, self.node = claimed, number
             self._dispatcher.attend(following)
-        others: list[tuple[str, int]] = []
         for traversal_id, number in committed.cast:
             if self.node is None and traversal_id == self._traversal_id and not self._is_last:
                 self.node = number

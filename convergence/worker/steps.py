@@ -144,7 +144,8 @@ class Steps:
             return decision if decision.verdict.step in ACTING else None
 
         seen = (claim.traversal, claim.stack)
-        return Following(node.traversal_id, number, decide, seen, self._worker.max_input_bytes, node.name)
+        most = self._worker.max_input_bytes
+        return Following(node.traversal_id, number, decide, seen, most, node.name, take_waiting)
 
     def _finish(
         self, claim: Claim, result: Result, now: float | None = None, following: Following | None = None

@@ -257,9 +257,9 @@ def test_what_is_claimed_together_with_the_end_of_another_is_let_go_of_where_not
     harness.assert_converged(stack, dict.fromkeys(wide(3), 'x'), 'CREATE_COMPLETE')
 
 
-def committed_by(harness: Harness, worker: WorkerService, *, nodes: int) -> int:
-    """How many transactions the creation of so many independent things takes that wait for one thread."""
-    stack = harness.create(wide(nodes))
+def committed_by(harness: Harness, worker: WorkerService, resources: dict[str, Any]) -> int:
+    """How many transactions the creation of things takes, of which those that are ready at once wait for one thread."""
+    stack = harness.create(resources)
     commits, transact = [0], harness.store.transact
     begun, go_on = threading.Event(), threading.Event()
 
@@ -283,14 +283,36 @@ def committed_by(harness: Harness, worker: WorkerService, *, nodes: int) -> int:
     quiet(worker)
     harness.store.transact = transact
     harness.run()
-    harness.assert_converged(stack, dict.fromkeys(wide(nodes), 'x'), 'CREATE_COMPLETE')
+    harness.assert_converged(stack, dict.fromkeys(resources, 'x'), 'CREATE_COMPLETE')
     return commits[0]
 
 
 @pytest.mark.parametrize(('in_a_row', 'commits'), [(1, 9), (4, 6), (2, 7)])
 def test_what_waits_for_a_thread_is_claimed_by_the_one_that_comes_free(harness, in_a_row, commits):
     """A claim for the first of each row, an end for each, which claims the next one as well; and one for the stack."""
-    assert committed_by(harness, in_threads(harness, in_a_row=in_a_row), nodes=4) == commits
+    assert committed_by(harness, in_threads(harness, in_a_row=in_a_row), wide(4)) == commits
+
+
+def test_what_waits_for_a_thread_is_claimed_where_nothing_becomes_ready(harness):
+    """The first two are required by the third. A claim, an end for each, which claims the next one, and the stack's."""
+    resources = {**wide(2), 'r2': {'value': 'x', 'after': ['r0', 'r1']}}
+    assert committed_by(harness, in_threads(harness), resources) == 5
+
+
+def test_what_was_taken_before_something_became_ready_others_are_told_of(harness):
+    """As where a transaction is repeated in which nothing has become ready at first."""
+    resources = {**wide(2), 'r2': {'value': 'x', 'after': ['r0']}}
+    transact, taken = harness.store.transact, []
+
+    def repeated(scope: Any, decide: Any, following: Any = None) -> Any:
+        if following is None:
+            return transact(scope, decide)
+        taken.append((following.otherwise(), following.otherwise()))
+        return transact(scope, decide, following)
+
+    harness.store.transact = repeated
+    assert committed_by(harness, in_threads(harness), resources) > 0
+    assert taken[0][0] is not None and taken[0][0] == taken[0][1]
 
 
 def test_what_was_taken_and_cannot_be_claimed_is_looked_at_by_itself(harness):

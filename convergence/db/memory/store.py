@@ -147,8 +147,8 @@ class MemoryStore:
             self.pause('commit')
             if connected != self._promotions:
                 raise DatabaseUnavailable('another server has taken over')
-            node, more = begun or (None, Decision(None))
-            of_arrival = node if following is not None and following.number is None else None
+            node, more, becomes_ready = begun or (None, Decision(None), False)
+            of_arrival = node if becomes_ready else None
             ready = self._commit(look, scope, (*decision.effects, *more.effects), of_arrival)
             self.committed(decision)
             if begun is not None:
@@ -202,19 +202,22 @@ class MemoryStore:
                 self.released()
 
 
-def _begun(look: Look, following: Following, decided: Iterable[Effect]) -> tuple[tuple[str, int], Decision[Any]] | None:
-    """The node that follows, and what is decided about it; None where nothing is.
+def _begun(
+    look: Look, following: Following, decided: Iterable[Effect]
+) -> tuple[tuple[str, int], Decision[Any], bool] | None:
+    """The node that follows, what is decided about it, and whether it becomes ready by this; None: nothing is decided.
 
     :param decided: what the transaction writes before.
     """
-    number = following.number
+    number, first = following.number, None
     if number is None:
         draft = drafted(Draft(look.tables, look.committed, look.now()), decided)
-        number, look.written = following.first_of(draft.ready), draft.written_nodes
+        first, look.written = following.first_of(draft.ready), draft.written_nodes
+        number = following.otherwise() if first is None else first
     if number is None:
         return None
     try:
         decision = following.decide(load(look, following.scope(number)))
     except (Missing, Conflict):
         return None
-    return ((following.traversal_id, number), decision) if decision is not None else None
+    return ((following.traversal_id, number), decision, first is not None) if decision is not None else None

@@ -255,7 +255,8 @@ class _Follow(Sequel):
     @override
     def after_arrival(self, writes: Writes, ready: Ready) -> Sequence[Effect]:
         """As the base class."""
-        return self._effects(writes, self._following.first_of(ready))
+        number = self._following.first_of(ready)
+        return self._effects(writes, self._following.otherwise() if number is None else number)
 
     def _effects(self, writes: Writes, number: int | None) -> Sequence[Effect]:
         if number is None:
