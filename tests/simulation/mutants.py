@@ -1169,8 +1169,8 @@ MUTANTS = (
         'SQL: what requirements hand on is not read',
         (
             Edit(
-                f'{LOAD}:_inputs_of_node',
-                '_inputs_done_now(node, scope) or _inputs(connection, node, scope.max_input_bytes)',
+                'convergence.db.statements.inputs:inputs_of_node',
+                '_inputs_done_now(node, scope) or _inputs(connection, node, most)',
                 '({}, 0, ())',
             ),
         ),
