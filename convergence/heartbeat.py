@@ -61,7 +61,7 @@ class Heartbeat:
     :param on_lost: called when the lease could not be renewed in time, or somebody has ended it; and again after each
         further time of a lease without a renewal.
     :param load: what to tell with each heartbeat about how busy the process is.
-    :ivar witness: looks at the database before each heartbeat; None: nobody does.
+    :ivar witness: sends the heartbeats, and looks at the database with each; None: nobody looks.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Heartbeat:
         while not self._stopping.wait(self._interval_s):
             begun = time.monotonic()
             try:
-                known = self._roster.beat(self._presence.id, self._told())
+                known = self._beat()
             except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
                 LOG.warning('This process could not send its heartbeat: %s', error)
                 continue
@@ -130,13 +130,10 @@ class Heartbeat:
                 self._lost()
                 self._again()
 
-    def _told(self) -> Mapping[str, Json]:
-        """What a heartbeat tells of the process: its number, how busy it is, and which database server it uses."""
+    def _beat(self) -> bool:
+        """Tell of the process its number and how busy it is; whether it is known."""
         told: dict[str, Json] = {**self._own, **self._load()}
-        if self.witness is not None:
-            self.witness.look()
-            told['database'] = self.witness.server
-        return told
+        return self._roster.beat(self._presence.id, told) if self.witness is None else self.witness.beat(told)
 
     def _watch(self) -> None:
         # Often enough to notice well before another lease is over.

@@ -204,6 +204,7 @@ class Harness:
         )
         self.ports = ports = memory_ports(self.store) if engine is None else Ports.of(self.store)
         self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
+        self.pending = ports.pending
         stacks = StackLimits(may_adopt=True)
         limits = nesting or NestingLimits()
         options = EngineOptions(
@@ -319,7 +320,7 @@ class Harness:
     def sweep_tasks(self, options: SweepOptions) -> SweepTasks:
         """What a sweeper does."""
         parts = (self.store, self.sweeps, self.roster, self.dispatcher, self.traversals, options)
-        return SweepTasks(*parts, Worker('sweeper', self.new_id), self.nesting)
+        return SweepTasks(*parts, Worker('sweeper', self.new_id), self.nesting, pending=self.pending)
 
     def sweeper(self, options: SweepOptions) -> Sweeper:
         """A sweeper of its own."""
@@ -484,7 +485,7 @@ def hot(resources: Mapping[str, Any], **sections: Any) -> str:
 
 def database(url: str) -> Any:
     """An engine on an empty database, with the tables and duties of the present version."""
-    engine = connect(url, pool_size=16, idle_before_ping_s=math.inf)
+    engine = connect(url, pool_size=16, idle_before_look_s=math.inf, idle_before_ping_s=math.inf)
     METADATA.create_all(engine)
     with engine.connect() as connection:
         connection.execute(DUTY.insert(), [{'name': name, 'holder': None, 'until': 0.0} for name in DUTIES])

@@ -1,6 +1,7 @@
 """Groups, pools, stopping and killing. The whole file also runs on green threads, in a process of its own."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from convergence.concurrency import (
     TaskKilled,
     TaskOutcome,
     ThreadEvent,
+    has_input,
     install,
     installed,
     sleep,
@@ -130,6 +132,18 @@ def test_no_killable_part_begins_once_the_grace_period_is_over():
     assert reached == ['database']
     assert task.outcome is TaskOutcome.KILLED
     assert task.error is None
+
+
+def test_whether_there_is_something_to_read_is_known_without_waiting():
+    here, there = socket.socketpair()
+    assert not has_input(here.fileno())
+    there.sendall(b'a')
+    assert has_input(here.fileno())
+    here.recv(1)
+    assert not has_input(here.fileno())
+    there.close()
+    assert has_input(here.fileno()), 'that the other end is closed is to be read, too'
+    here.close()
 
 
 @green

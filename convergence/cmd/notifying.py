@@ -54,7 +54,7 @@ class ToldOutside:
             UntoldProgress(store), store, StackReader(store), new_id, settings.engine.progress_interval_s
         )
         self._relay = Relay(
-            RelayPorts(ports.sweeps, Outbox(store), self._rows, progress, self._sender, self._bus),
+            RelayPorts(ports.sweeps, Outbox(store), self._rows, progress, self._sender, self._bus, ports.pending),
             engine_id,
             RelayOptions(configured.interval_s, configured.threads, configured.timeout_s, configured.give_up_after_s),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import threading
 import time
@@ -64,6 +65,21 @@ def installed() -> Executor:
 def sleep(duration_s: float) -> None:
     """Let others run for `duration_s` seconds."""
     time.sleep(duration_s)
+
+
+def has_input(file: int) -> bool:
+    """Whether there is something to read from a file or socket at this moment, or its other end is closed.
+
+    :param file: its number.
+    """
+    if _installed is Executor.EVENTLET:
+        from eventlet import patcher
+
+        poll = patcher.original('select').poll()  # nothing is waited for, so no other thread has to have its turn
+    else:
+        poll = select.poll()
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 ThreadEvent = threading.Event

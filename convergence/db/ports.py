@@ -37,6 +37,7 @@ from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.nested import NestingRow, UnwantedNested
 from convergence.db.queries.observations import Drifted, Observations, Unenrolled
+from convergence.db.queries.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
 from convergence.db.queries.snapshots import SnapshotRows
@@ -191,6 +192,47 @@ class SweepsPort(Protocol):
 
     def standing_still(self, limit: int, after_s: float) -> list[Standing]:
         """Traversals in which no step has begun or ended for some time."""
+
+
+class PendingPort(Protocol):
+    """Tells for which tasks there is something to do: for all of them with one question.
+
+    Whoever cannot tell names them all. One that is not named has nothing to do.
+    """
+
+    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
+        """Those of the sweeper."""
+
+    def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
+        """Those of a worker.
+
+        :param older_than_s: for how long a node was ready.
+        """
+
+    def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:
+        """Those of a relay.
+
+        :param progress_s: seconds for which nothing was told of an operation in progress; None: nothing ever is.
+        """
+
+
+class AllPending:
+    """There may be something to do for every task."""
+
+    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
+        """All of them."""
+        return frozenset(SweepTask)
+
+    def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
+        """All of them."""
+        return frozenset(WorkerTask)
+
+    def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:
+        """All of them."""
+        return frozenset(RelayTask)
+
+
+ALL_PENDING = AllPending()
 
 
 class SnapshotsPort(Protocol):
@@ -415,6 +457,7 @@ class Ports:
     software: SoftwareRowsPort
     observations: ObservationsPort
     watched: WatchedPort
+    pending: PendingPort = ALL_PENDING
     credentials: CredentialsPort = NO_CREDENTIALS
 
     @classmethod
@@ -432,5 +475,6 @@ class Ports:
             SoftwareRows(store),
             Observations(store),
             WatchedObjects(store),
+            PendingTasks(store, keep),
             CredentialRows(store),
         )

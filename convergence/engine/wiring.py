@@ -108,9 +108,8 @@ def wire_engine(
     scaling = GroupScaling(store, reader, nesting, types, new_id)
     enrolment = Enrolment(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, goals, traversals, types, new_id, options.repairs)
-    tasks = tasks_of(
-        store, ports.sweeps, ports.roster, dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs
-    )
+    doing = (dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs)
+    tasks = tasks_of(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
         enrolment,

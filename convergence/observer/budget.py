@@ -17,12 +17,20 @@ class CallBudget:
         self.sharers = 1
         self._calls_per_minute = calls_per_minute
         self._clock = clock
+        self._count: Callable[[], int] | None = None
         self._left: dict[Hashable, tuple[float, float]] = {}
+
+    def share(self, count: Callable[[], int]) -> None:
+        """How many share it may be another number by now: `count` is asked before the next call."""
+        self._count = count
 
     def take(self, key: Hashable) -> bool:
         """Make a call, if there is one left."""
         if self._calls_per_minute is None:
             return True
+        count, self._count = self._count, None
+        if count is not None:
+            self.sharers = count()
         now, most = self._clock(), max(self._calls_per_minute / max(1, self.sharers), 1.0)
         left, since = self._left.get(key, (most, now))
         left = min(most, left + (now - since) * most / 60.0)

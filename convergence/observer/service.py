@@ -43,7 +43,7 @@ class ObserverService:
             roster,
             presence,
             heartbeat_interval_s,
-            on_beat=self._share,
+            on_beat=lambda: budget.share(self._observers),
             load=lambda: {'threads': pacing.threads, 'busy': min(observer.busy, pacing.threads)},
         )
 
@@ -62,9 +62,10 @@ class ObserverService:
         self.heartbeat.stop()
         return ended
 
-    def _share(self) -> None:
-        """The budget is that of all observers together."""
+    def _observers(self) -> int:
+        """How many observers there are, of all of which together the budget is."""
         try:
-            self._budget.sharers = sum(each.kind == KIND and each.is_up for each in self._roster.services())
+            return sum(each.kind == KIND and each.is_up for each in self._roster.services())
         except ConvergenceError as error:
             LOG.debug('How many observers there are is not known: %s', error)
+            return self._budget.sharers

@@ -17,6 +17,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
 from convergence.db.ports import Ports
+from convergence.db.queries.pending import WorkerTask
 from convergence.db.queries.roster import Service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST
@@ -89,6 +90,19 @@ def do_each(*tasks: Callable[[], object]) -> None:
             LOG.exception('This worker has failed in its task %s', name)
 
 
+def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None:
+    """For how long a node has to be ready before a worker takes it unasked; None: it takes none.
+
+    While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
+    its nodes as told with each sweep. So these are taken between two sweeps, too.
+
+    :param older_than_s: while messages come.
+    """
+    if older_than_s is None or silent_rounds <= SILENT_ROUNDS:
+        return older_than_s
+    return older_than_s / BETWEEN_SWEEPS
+
+
 class Maintenance:
     """Looks after the rows and threads of one worker.
 
@@ -114,22 +128,31 @@ class Maintenance:
         self._take = take
         self._stop = stop
         self._silence = 0
+        self._older_than_s = settings.older_than_s
         self._room_elsewhere = True
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
-    def __call__(self) -> None:
+    def __call__(self) -> frozenset[WorkerTask]:
         """Do all of it once. What fails keeps nothing else from being done.
 
+        :returns: what there was to do for a worker, also of what is done elsewhere.
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
         """
-        do_each(
-            self.stop_unwanted,
-            self.stop_overdue,
-            self.give_back_forgotten,
-            self.hand_on_waiting,
-            self.interrupt_left,
-            self.help_out,
-        )
+        do_each(self.stop_unwanted, self.stop_overdue)
+        self._silence += 1
+        self._older_than_s = unattended_s(self._settings.older_than_s, self._silence)
+        worker = self._settings.worker
+        pending = self._ports.pending.of_worker(worker.id, self._older_than_s or 0.0, worker.window)
+        if WorkerTask.GIVE_BACK not in pending:
+            self._forgotten = frozenset()
+        tasks: dict[Callable[[], object], WorkerTask | None] = {
+            self.give_back_forgotten: WorkerTask.GIVE_BACK,
+            self.hand_on_waiting: None,
+            self.interrupt_left: WorkerTask.INTERRUPT,
+            self.help_out: WorkerTask.HELP_OUT,
+        }
+        do_each(*(task for task, name in tasks.items() if name is None or name in pending))
+        return pending
 
     @property
     def fitness(self) -> Fitness:
@@ -226,17 +249,10 @@ class Maintenance:
         self._silence = 0
 
     def help_out(self) -> None:
-        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not.
-
-        While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
-        its nodes as told with each sweep. So these are taken between two sweeps, too.
-        """
-        self._silence += 1
-        older_than_s, idle = self._settings.older_than_s, self._groups.occupancy().idle
+        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""
+        older_than_s, idle = self._older_than_s, self._groups.occupancy().idle
         if older_than_s is None or not idle or self._groups.is_closed:
             return
-        if self._silence > SILENT_ROUNDS:
-            older_than_s /= BETWEEN_SWEEPS
         found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.worker.window)
         if found:
             LOG.warning('This worker takes %d ready nodes of which nobody has told it', len(found))

@@ -41,6 +41,12 @@ LOOKS_AT = 3
 """So many of the newest results are looked up in turn, until a row is found: others may have been removed since."""
 
 
+SURE_AFTER = 5
+"""A newest result that so many looks in turn have seen need not be looked for again: each of them follows a heartbeat.
+Whatever loses that result later loses several heartbeats with it, which `convergence.db.queries.witness` notices.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedAction:
     """One action that has come to an end.
@@ -132,6 +138,8 @@ class Recent:
         self._done: deque[FinishedAction] = deque(maxlen=MOST_ACTIONS)
         self._lost: deque[LostAction] = deque()
         self._older_since: float | None = None
+        self._looked_for: Claim | None = None
+        self._seen = 0
         self._losses: deque[LostCommits] = deque(maxlen=MOST_LOSSES)
 
     def add(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
@@ -172,11 +180,17 @@ class Recent:
         :raises DatabaseUnavailable: the database cannot be reached.
         """
         newest = [done.claim for done in islice(reversed(list(self._done)), LOOKS_AT)]
+        if newest[:1] != [self._looked_for]:
+            self._looked_for, self._seen = next(iter(newest), None), 0
+        if self._seen == SURE_AFTER:
+            return
         rows = ((claim, self._row(claim.resource.id)) for claim in newest)
         claim, row = next(((claim, row) for claim, row in rows if row is not None), (None, None))
         if claim is None or row is None or row.fence >= claim.resource.fence:
             self._older_since = None
+            self._seen += 1
             return
+        self._seen = 0
         if self._older_since is None:
             self._older_since = self._clock()
         elif self._clock() - self._older_since >= LAGS_AT_MOST_S:

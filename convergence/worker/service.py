@@ -17,6 +17,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.credentials.model import Credentials
 from convergence.db.ports import Ports
+from convergence.db.queries.pending import WorkerTask
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
@@ -300,8 +301,8 @@ class WorkerService:
     def reconcile(self) -> None:
         """See `convergence.worker.maintenance` and `convergence.worker.recent`."""
         do_each(self.recent.look, self.recent.mend)
-        self._maintenance()
-        self._snapshot_removal()
+        if WorkerTask.REMOVE_SNAPSHOTS in self._maintenance():
+            self._snapshot_removal()
 
     def load(self) -> Load:
         """How busy this worker is, for the service list."""

@@ -34,11 +34,12 @@ class Idle:
 
 
 def rest(installation: BenchmarkInstallation, resources: int, seconds: float) -> Idle:
-    """Watch an installation with so many finished resources, an API and an observer for some seconds.
+    """Watch an installation with so many finished resources, another engine, an API and an observer for some seconds.
 
     :raises ConvergenceError: the stack that the others are copies of could not be made.
     """
     if installation.launcher is not None:
+        installation.launch('engine')
         installation.launch('api')
         installation.launch('observer')
     fill(installation, max(1, resources // EACH), min(EACH, resources))

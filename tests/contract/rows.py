@@ -16,8 +16,9 @@ from convergence.core.effects import (
 )
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Pending, Resource, Stack, Template, Traversal
-from convergence.db.ports import Ports
+from convergence.db.ports import ALL_PENDING, Ports
 from convergence.db.scopes import NewStack, OneNode
+from tests.contract.foretold import ForetoldRows
 
 STACK = Stack(
     id='S',
@@ -116,8 +117,10 @@ class Backend:
     @classmethod
     def of(cls, kind: str, ports: Ports) -> Self:
         """One of a kind."""
-        rows = (ports.snapshots, ports.software, ports.observations, ports.watched)
-        return cls(kind, ports.store, ports.reader, ports.roster, ports.sweeps, *rows)
+        is_exact = ports.pending is not ALL_PENDING
+        looking = (ports.roster, ports.sweeps, ports.snapshots, ports.observations)
+        roster, sweeps, snapshots, seen = (ForetoldRows(each, ports, is_exact=is_exact) for each in looking)
+        return cls(kind, ports.store, ports.reader, roster, sweeps, snapshots, ports.software, seen, ports.watched)
 
     def write(self, *effects: Any, scope: Any = None, wake: Any = ()) -> Any:
         """Carry out effects, whatever is there."""

@@ -1,6 +1,7 @@
 """What a connection is asked beside what the store wants of it: nothing, for as long as it is in use."""
 
 import math
+import select
 from collections import Counter
 
 import pytest
@@ -17,9 +18,10 @@ def url(request, engines):
     return engines(request.param).url.render_as_string(hide_password=False)
 
 
-def opened(url, idle_before_ping_s):
+def opened(url, idle_before_ping_s, idle_before_look_s=math.inf):
     """A database with one connection, and what is sent on it from now on."""
-    database, sent = connect(url, pool_size=1, idle_before_ping_s=idle_before_ping_s), Counter()
+    idle = {'idle_before_look_s': idle_before_look_s, 'idle_before_ping_s': idle_before_ping_s}
+    database, sent = connect(url, pool_size=1, **idle), Counter()
     count(database, lambda kind: sent.update([kind]))
     look(database)
     sent.clear()
@@ -64,6 +66,17 @@ def test_a_connection_that_was_lost_while_nobody_used_it_is_replaced_unnoticed(u
 
 
 @pytest.mark.parametrize('url', ['postgresql', 'mariadb'], indirect=True)
+def test_a_connection_that_rests_is_looked_at_and_the_server_is_asked_where_it_has_ended_it(url):
+    database, sent = opened(url, math.inf, idle_before_look_s=0.0)
+    for _ in range(3):
+        look(database)
+    assert sent['statements'] == 3
+    lose(database)
+    assert look(database) == 1
+    database.dispose()
+
+
+@pytest.mark.parametrize('url', ['postgresql', 'mariadb'], indirect=True)
 def test_a_connection_that_was_lost_in_use_fails_once(url):
     database, _ = opened(url, math.inf)
     lose(database)
@@ -78,8 +91,9 @@ def test_a_connection_that_was_lost_in_use_fails_once(url):
 
 
 def lose(database):
-    """The server ends the connection that rests in the pool."""
+    """The server ends the connection that rests in the pool, and it has arrived here."""
     with database.connect() as connection:
+        driven = connection.connection.dbapi_connection
         ask, end = {
             'postgresql': ('SELECT pg_backend_pid()', 'SELECT pg_terminate_backend({})'),
             'mariadb': ('SELECT connection_id()', 'KILL {}'),
@@ -90,3 +104,5 @@ def lose(database):
     with other.connect() as connection:
         connection.exec_driver_sql(end.format(number))
     other.dispose()
+    arrived, _, _ = select.select([getattr(driven, '_sock', driven)], [], [], 60.0)
+    assert arrived

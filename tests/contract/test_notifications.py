@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
@@ -17,11 +18,13 @@ from sqlalchemy import func, select, update
 from convergence import errors
 from convergence.concurrency import start_thread
 from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.pending import RelayTask
 from convergence.db.queries.progress import UntoldProgress
 from convergence.db.queries.sweeps import Standing
 from convergence.db.queries.webhooks import WebhookRows
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK
+from convergence.db.statements.counting import count
 from convergence.db.statements.outbox import Audience
 from convergence.engine.notifications import sending
 from convergence.engine.notifications.addresses import AddressRefused, checked, destination, networks
@@ -102,7 +105,9 @@ class Telling:
         progress = ProgressReports(
             UntoldProgress(self.store), self.store, self.harness.reader, self.harness.new_id, interval_s
         )
-        ports = RelayPorts(self.harness.sweeps, Outbox(self.store), self.rows, progress, self.receiver, bus)
+        ports = RelayPorts(
+            self.harness.sweeps, Outbox(self.store), self.rows, progress, self.receiver, bus, self.harness.pending
+        )
         return Relay(ports, engine_id, options or RelayOptions(), begin=begin)
 
     def add(self, url=URL, **more):
@@ -256,6 +261,30 @@ def test_one_engine_at_a_time_empties_the_outbox_and_one_tells_a_webhook(telling
     telling.rows.release(webhook['id'])
     telling.relay('e2').turn()
     assert len(telling.receiver.told) == 1
+
+
+def test_what_there_is_to_do_is_told_before_it_is_done_and_one_statement_tells_that_there_is_nothing(engine):
+    telling = Telling(engine, Audience.EVERYBODY)
+    relay, pending, sent = telling.relay(bus=telling.bus), telling.harness.pending, Counter()
+    stop = count(engine, lambda kind: sent.update([kind]))
+    relay.turn()
+    sent.clear()
+    relay.turn()
+    assert sent['statements'] == 1
+    stop()
+    webhook = telling.add()
+    telling.harness.create(things(['a']))
+    assert pending.of_relay(None) == {RelayTask.FAN_OUT}
+    assert pending.of_relay(-1.0) == {RelayTask.FAN_OUT, RelayTask.REPORT_PROGRESS}
+    telling.bus.away = telling.receiver.failing = True
+    relay.turn()
+    assert pending.of_relay(None) == {RelayTask.TELL_BUS}
+    assert telling.show(webhook)['failed_attempts'] == 1
+    telling.let_pauses_pass()
+    assert pending.of_relay(None) == {RelayTask.TELL_BUS, RelayTask.TELL_WEBHOOKS}
+    telling.bus.away = telling.receiver.failing = False
+    telling.relay(bus=telling.bus).turn()
+    assert pending.of_relay(None) == frozenset()
 
 
 def test_a_bus_that_is_away_is_told_later_and_holds_up_no_webhook(engine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +17,9 @@ from convergence.db.queries.roster import Roster
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.queries.witness import LostCommits, Witness
 from convergence.db.schema.models import METADATA, SERVICE
+from convergence.db.statements.counting import count
 from convergence.db.statements.store import Store
-from convergence.worker.recent import Recent
+from convergence.worker.recent import SURE_AFTER, Recent
 from tests.harness import Harness
 
 LEASE_S = 10.0
@@ -59,24 +62,33 @@ def restore(store: Store, rows: dict[str, list[Any]]) -> None:
         connection.commit()
 
 
-def beaten(store: Store, witness: Witness, service_id: str = 'A') -> LostCommits | None:
-    """One heartbeat."""
-    loss = witness.look()
-    Roster(store).beat(service_id)
-    return loss
+class Losses(list[LostCommits]):
+    """What a witness has told of."""
+
+    def after(self, act: Callable[[], object]) -> LostCommits | None:
+        """What it has told of meanwhile."""
+        told = len(self)
+        act()
+        assert len(self) <= told + 1
+        return self[-1] if len(self) > told else None
+
+
+def beaten(witness: Witness, told: Losses) -> LostCommits | None:
+    """One heartbeat of a process that is known."""
+    return told.after(lambda: witness.beat({}) or pytest.fail('the process is not known'))
 
 
 def test_a_database_that_has_lost_commits_is_noticed_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    told: list[LostCommits] = []
+    told = Losses()
     witness = Witness(store, 'A', LEASE_S, told.append)
-    assert [beaten(store, witness) for _ in range(2)] == [None, None]
+    assert [beaten(witness, told) for _ in range(2)] == [None, None]
     standby = saved(store)
-    assert [beaten(store, witness) for _ in range(3)] == [None, None, None]
+    assert [beaten(witness, told) for _ in range(3)] == [None, None, None]
     restore(store, standby)
-    loss = beaten(store, witness)
+    loss = beaten(witness, told)
     assert told == [loss]
     assert loss is not None and loss.since is not None and loss.since <= loss.until
-    assert [beaten(store, witness) for _ in range(3)] == [None, None, None]
+    assert [beaten(witness, told) for _ in range(3)] == [None, None, None]
     errors = [record.getMessage() for record in caplog.records if record.levelname == 'ERROR']
     assert len(errors) == 1
     assert 'has lost what was committed between 20' in errors[0]
@@ -94,21 +106,41 @@ def test_a_process_whose_own_heartbeat_was_not_lost_sees_it_by_the_sweeps(store:
 
 
 def test_a_process_that_is_forgotten_and_comes_back_is_no_loss(store: Store) -> None:
-    witness = Witness(store, 'A', LEASE_S)
+    told = Losses()
+    witness = Witness(store, 'A', LEASE_S, told.append)
     for _ in range(3):
-        beaten(store, witness)
+        beaten(witness, told)
     Roster(store).leave('A')
-    assert witness.look() is None
+    assert not witness.beat({})
     Roster(store).register('A', 'worker', 'host', '1', LEASE_S)
-    assert beaten(store, witness) is None
-    assert beaten(store, witness) is None
+    assert beaten(witness, told) is None
+    assert beaten(witness, told) is None
 
 
 def test_a_commit_whose_answer_was_lost_is_no_loss(store: Store) -> None:
-    witness = Witness(store, 'A', LEASE_S)
+    told = Losses()
+    witness = Witness(store, 'A', LEASE_S, told.append)
     for _ in range(3):
         Roster(store).beat('A')
-        assert beaten(store, witness) is None
+        assert beaten(witness, told) is None
+
+
+def test_a_heartbeat_tells_of_the_process_and_is_one_statement_where_the_database_answers_with_what_is_seen(
+    store: Store,
+) -> None:
+    witness, sent = Witness(store, 'A', LEASE_S), Counter[str]()
+    witness.beat({})
+    stop = count(store.engine, lambda kind: sent.update([kind]))
+    with store.reading():
+        pass
+    sent.clear()
+    assert witness.beat({'busy': 3})
+    answers = store.engine.dialect.name == 'postgresql'
+    assert (sent['statements'], sent['commits']) == ((1, 0) if answers else (2, 1))
+    stop()
+    (told,) = (each.load for each in Roster(store).services() if each.id == 'A')
+    assert told == {'busy': 3, 'database': witness.server}
+    assert bool(witness.server) is (store.engine.dialect.name != 'sqlite')
 
 
 def test_a_server_whose_clock_is_behind_is_told_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
@@ -215,3 +247,26 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     doubted = harness.row(stack, 'a')
     assert (doubted.action, doubted.status) == (Action.UPDATE, Status.FAILED)
     assert 'has lost what was committed' in doubted.status_reason
+
+
+def test_a_newest_result_that_several_heartbeats_have_seen_is_not_looked_up_any_more(engine: Any) -> None:
+    """Whatever loses it then loses those as well."""
+    harness, looked_up = Harness(engine), Counter[str]()
+
+    def row(resource_id: str) -> Resource | None:
+        looked_up[resource_id] += 1
+        return harness.reader.resource(resource_id)
+
+    stack = harness.stack(harness.created({'a': 'x', 'b': 'x'}))
+    traversal = harness.reader.traversal(stack.traversal_id or '')
+    assert traversal is not None
+    kept = Recent(harness.store, harness.workers[0]._dispatcher, harness.new_id, row, harness.reader.traversal)
+    for name in ('a', 'b'):
+        stored = harness.row(stack.id, name)
+        claim = Claim(
+            Step.CREATE, Action.CREATE, stored, Node('V', 0, Phase.UPDATE, NodeStatus.READY, name), stack, traversal
+        )
+        kept.add(claim, stored.physical_id, True)
+        for _ in range(SURE_AFTER + 3):
+            kept.look()
+        assert looked_up[stored.id] == SURE_AFTER

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import event, insert, text
 
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
+from convergence.db.queries.pending import PendingTasks, SweepLook
 from convergence.db.queries.purges import Keep
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
@@ -55,7 +56,7 @@ def fill(engine: Any) -> None:
         stacks.append({**_values(stack), 'live_name': stack.name})
         ended = TraversalStatus.COMPLETE if over else TraversalStatus.RUNNING
         traversal = replace(rows.TRAVERSAL, id=f'V{number}', stack_id=stack.id, status=ended)
-        traversals.append({**_values(traversal), 'swept': over})
+        traversals.append({**_values(traversal), 'swept': over, 'enrolled': over})
         for index, key in enumerate('abc'):
             resources.append(
                 _values(
@@ -111,8 +112,11 @@ def plans(engine: Any, ask: Any) -> list[str]:
 
 
 def test_no_question_of_a_sweep_reads_what_is_over(engine: Any) -> None:
-    sweeps = Sweeps(Store(engine), Keep(1000, 100, 3600.0))
+    keep = Keep(1000, 100, 3600.0)
+    sweeps, pending = Sweeps(Store(engine), keep), PendingTasks(Store(engine), keep)
     questions = {
+        'all of a sweep': lambda: pending.of_sweep(SweepLook(5.0, 60.0, 60.0, (10.0, 20.0), 500)),
+        'all of a worker': lambda: pending.of_worker('W', 15.0),
         'orphaned': lambda: sweeps.orphaned(500),
         'neglected': lambda: sweeps.neglected(500, 60.0),
         'interrupted': lambda: sweeps.interrupted(500, 60.0),

@@ -8,6 +8,7 @@ import pytest
 from convergence import errors
 from convergence.core.model import Phase
 from convergence.db.backoff import LONGEST, Backoff
+from convergence.db.ports import ALL_PENDING
 from convergence.db.queries.stacks import StackReader
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, LastNode
@@ -181,7 +182,7 @@ def test_an_engine_answers_while_its_sweeper_is_held_up(engine):
         going_on.wait(60.0)
         return []
 
-    harness.sweeps.orphaned = held_up
+    harness.pending, harness.sweeps.orphaned = ALL_PENDING, held_up
     sweeper = harness.sweeper(SweepOptions(interval_s=0.01))
     harness.sweeps.overdue = lambda limit: ended.set() or []
     sweeper.start()
@@ -206,7 +207,7 @@ def test_whoever_closes_an_engine_may_take_its_database_away(engine):
         going_on.wait(60.0)
         return []
 
-    harness.sweeps.orphaned = held_up
+    harness.pending, harness.sweeps.orphaned = ALL_PENDING, held_up
     sweeper = harness.sweeper(SweepOptions(interval_s=0.01))
     sweeper.start()
     assert entered.wait(60.0)

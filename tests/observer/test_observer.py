@@ -165,6 +165,15 @@ def test_calls_beyond_the_budget_wait(harness):
     assert sum(looks(harness).values()) == 2
 
 
+def test_how_many_share_a_budget_is_asked_when_a_call_is_to_be_made_and_not_before():
+    asked = []
+    budget = CallBudget(6, lambda: 0.0)
+    budget.share(lambda: asked.append(True) or 3)
+    assert (asked, budget.sharers) == ([], 1)
+    assert [budget.take('a') for _ in range(3)] == [True, True, False]
+    assert (len(asked), budget.sharers) == (1, 3)
+
+
 def test_a_budget_is_for_each_key_refills_and_is_shared():
     now = [0.0]
     budget = CallBudget(6, lambda: now[0])

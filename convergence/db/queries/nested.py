@@ -75,7 +75,7 @@ CURRENT_IN_PROGRESS = and_(
     STACK.c.status == Status.IN_PROGRESS,
 )
 """Joins a traversal with the stack that it belongs to, if it is its current one and has not come to its end."""
-_UNWANTED_NESTED = (
+UNWANTED_NESTED = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, STACK.c.parent_resource_id)
     .join(STACK, CURRENT_IN_PROGRESS)
     .outerjoin(RESOURCE, RESOURCE.c.id == STACK.c.parent_resource_id)
@@ -91,7 +91,7 @@ _UNWANTED_NESTED = (
 )
 _AROUND = STACK.alias('around')
 _ITS_TRAVERSAL = TRAVERSAL.alias('its_traversal')
-_CANCELLED_AROUND = (
+CANCELLED_AROUND = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, STACK.c.parent_resource_id)
     .join(STACK, CURRENT_IN_PROGRESS)
     .join(_AROUND, _AROUND.c.id == STACK.c.parent_id)
@@ -125,11 +125,11 @@ class NestedSweeps:
 
     def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
-        return self._nested(_UNWANTED_NESTED, limit)
+        return self._nested(UNWANTED_NESTED, limit)
 
     def cancelled_around(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
-        return self._nested(_CANCELLED_AROUND, limit)
+        return self._nested(CANCELLED_AROUND, limit)
 
     def set_free(self, limit: int) -> list[UnwantedNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""

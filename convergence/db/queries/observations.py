@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
@@ -107,6 +108,70 @@ _SOMEBODY_LOOKS = (
     .where(SERVICE.c.kind == 'observer', SERVICE.c.beat_at >= database_now() - SERVICE.c.lease_s)
     .exists()
 )
+UNENROLLED = (
+    select(STACK.c.id, STACK.c.traversal_id)
+    .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
+    .where(
+        TRAVERSAL.c.enrolled.is_(False),
+        TRAVERSAL.c.status.not_in(UNDER_WAY),
+        STACK.c.status != Status.IN_PROGRESS,
+        STACK.c.deleted_at.is_(None),
+        _SOMEBODY_LOOKS,
+    )
+    .limit(bindparam('limit'))
+)
+_ROOT, _LAST_OF_ROOT = STACK.alias('root'), TRAVERSAL.alias('last_of_root')
+TO_REPAIR = (
+    select(*_COLUMNS, *_ROW_COLUMNS, _ROOT.c.id)
+    .select_from(
+        _WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id)
+        .join(_ROOT, _ROOT.c.id == func.coalesce(STACK.c.root_id, STACK.c.id))
+        .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
+        .join(_LAST_OF_ROOT, _LAST_OF_ROOT.c.id == _ROOT.c.traversal_id)
+    )
+    .where(
+        OBSERVATION.c.policy == DriftPolicy.REPAIR,
+        OBSERVATION.c.given_up.is_(False),
+        OBSERVATION.c.found.in_(_DRIFT),
+        _IS_SEEN,
+        or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at <= database_now()),
+        RESOURCE.c.status == Status.COMPLETE,
+        RESOURCE.c.owner.is_(None),
+        _ROOT.c.status == Status.COMPLETE,
+        _ROOT.c.action.not_in(_NEVER_UP),
+        STACK.c.status == Status.COMPLETE,
+        TRAVERSAL.c.enrolled.is_(True),
+        _LAST_OF_ROOT.c.enrolled.is_(True),  # till then what is nested may not know of another policy
+    )
+    .order_by(func.coalesce(OBSERVATION.c.repair_at, OBSERVATION.c.since), _ROOT.c.id, RESOURCE.c.name)
+    .limit(bindparam('limit'))
+)
+
+
+@cache
+def failed_repairs(pauses: tuple[float, ...]) -> Select[Any]:
+    """The stacks of which `Observations.failed_repairs` tells.
+
+    :param pauses: at least one.
+    """
+    ended = TRAVERSAL.c.finished_at
+    due = [
+        and_(TRAVERSAL.c.repair_attempt == attempt, ended <= database_now() - pause_s)
+        for attempt, pause_s in enumerate(pauses, 1)
+    ]
+    return (
+        select(STACK.c.id)
+        .select_from(TRAVERSAL.join(STACK, STACK.c.traversal_id == TRAVERSAL.c.id))
+        .where(
+            or_(*due),
+            TRAVERSAL.c.status == TraversalStatus.FAILED,
+            STACK.c.status == Status.FAILED,
+            STACK.c.deleted_at.is_(None),
+        )
+        .order_by(ended, STACK.c.id)
+        .limit(bindparam('limit'))
+    )
+
 
 # Sent for each batch, again and again.
 _DUE = Hot(
@@ -181,20 +246,8 @@ class Observations:
 
     def unenrolled(self, limit: int) -> list[Unenrolled]:
         """Stacks at rest that are to be enrolled; none while no observer runs."""
-        statement = (
-            select(STACK.c.id, STACK.c.traversal_id)
-            .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
-            .where(
-                TRAVERSAL.c.enrolled.is_(False),
-                TRAVERSAL.c.status.not_in(UNDER_WAY),
-                STACK.c.status != Status.IN_PROGRESS,
-                STACK.c.deleted_at.is_(None),
-                _SOMEBODY_LOOKS,
-            )
-            .limit(limit)
-        )
         with self._store.reading() as connection:
-            return [Unenrolled(*row) for row in connection.execute(statement)]
+            return [Unenrolled(*row) for row in connection.execute(UNENROLLED, {'limit': limit})]
 
     def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
@@ -251,58 +304,15 @@ class Observations:
 
         Of those of which it is known what their policy is by now; first what might have been begun longest ago.
         """
-        root, last_of_root = STACK.alias('root'), TRAVERSAL.alias('last_of_root')
-        statement = (
-            select(*_COLUMNS, *_ROW_COLUMNS, root.c.id)
-            .select_from(
-                _WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id)
-                .join(root, root.c.id == func.coalesce(STACK.c.root_id, STACK.c.id))
-                .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
-                .join(last_of_root, last_of_root.c.id == root.c.traversal_id)
-            )
-            .where(
-                OBSERVATION.c.policy == DriftPolicy.REPAIR,
-                OBSERVATION.c.given_up.is_(False),
-                OBSERVATION.c.found.in_(_DRIFT),
-                _IS_SEEN,
-                or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at <= database_now()),
-                RESOURCE.c.status == Status.COMPLETE,
-                RESOURCE.c.owner.is_(None),
-                root.c.status == Status.COMPLETE,
-                root.c.action.not_in(_NEVER_UP),
-                STACK.c.status == Status.COMPLETE,
-                TRAVERSAL.c.enrolled.is_(True),
-                last_of_root.c.enrolled.is_(True),  # till then what is nested may not know of another policy
-            )
-            .order_by(func.coalesce(OBSERVATION.c.repair_at, OBSERVATION.c.since), root.c.id, RESOURCE.c.name)
-            .limit(limit)
-        )
         with self._store.reading() as connection:
-            return [Drifted(row[-1], _known(row[:-1])) for row in connection.execute(statement)]
+            return [Drifted(row[-1], _known(row[:-1])) for row in connection.execute(TO_REPAIR, {'limit': limit})]
 
     def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
         """Stacks whose last operation was a repair that failed, of which the pause is over; longest ago first."""
         if not pauses:
             return []
-        ended = TRAVERSAL.c.finished_at
-        due = [
-            and_(TRAVERSAL.c.repair_attempt == attempt, ended <= database_now() - pause_s)
-            for attempt, pause_s in enumerate(pauses, 1)
-        ]
-        statement = (
-            select(STACK.c.id)
-            .select_from(TRAVERSAL.join(STACK, STACK.c.traversal_id == TRAVERSAL.c.id))
-            .where(
-                or_(*due),
-                TRAVERSAL.c.status == TraversalStatus.FAILED,
-                STACK.c.status == Status.FAILED,
-                STACK.c.deleted_at.is_(None),
-            )
-            .order_by(ended, STACK.c.id)
-            .limit(limit)
-        )
         with self._store.reading() as connection:
-            return list(connection.execute(statement).scalars())
+            return list(connection.execute(failed_repairs(tuple(pauses)), {'limit': limit}).scalars())
 
     def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
         """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, delete, insert, or_, select, update
+from sqlalchemy import Select, bindparam, delete, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
@@ -15,7 +15,11 @@ from convergence.db.statements.store import Store
 from convergence.notices import StackNotice
 
 _COLUMNS = columns(OUTBOX, StackNotice)
-_NEXT = select(*_COLUMNS).order_by(OUTBOX.c.sequence)
+_NEXT = select(*_COLUMNS).order_by(OUTBOX.c.sequence).limit(bindparam('limit'))
+TO_FAN_OUT = _NEXT.where(OUTBOX.c.fanned.is_(False))
+"""What nobody has looked at yet."""
+FOR_BUS = _NEXT.where(OUTBOX.c.fanned.is_(True))
+"""What waits for the message bus."""
 
 
 class Outbox:
@@ -33,8 +37,7 @@ class Outbox:
         """
 
         def fan(connection: Connection) -> int:
-            new = _NEXT.where(OUTBOX.c.fanned.is_(False)).limit(limit).with_for_update()
-            notices = [_notice(row) for row in connection.execute(new)]
+            notices = [_notice(row) for row in connection.execute(TO_FAN_OUT.with_for_update(), {'limit': limit})]
             if not notices:
                 return 0
             these = OUTBOX.c.sequence.in_([each.sequence for each in notices])
@@ -55,8 +58,7 @@ class Outbox:
     def for_bus(self, limit: int) -> list[StackNotice]:
         """What waits for the message bus, the oldest first."""
         with self._store.reading() as connection:
-            found = connection.execute(_NEXT.where(OUTBOX.c.fanned.is_(True)).limit(limit))
-            return [_notice(row) for row in found]
+            return [_notice(row) for row in connection.execute(FOR_BUS, {'limit': limit})]
 
     def told(self, notices: Sequence[StackNotice]) -> None:
         """The message bus has them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import and_, bindparam, func, select, update
 
 from convergence.core.model import UNDER_WAY
 from convergence.db.queries.nested import CURRENT_IN_PROGRESS
@@ -16,6 +16,16 @@ GROWTH = 10.0
 """The pause is a tenth of the time so far, if that is longer than the interval: so a day has some sixty of them."""
 
 _LAST_TOLD = func.coalesce(TRAVERSAL.c.told_at, TRAVERSAL.c.started_at)
+_PAUSE = database_now() - _LAST_TOLD
+_IS_DUE = and_(bindparam('interval_s') <= _PAUSE, (_LAST_TOLD - TRAVERSAL.c.started_at) / GROWTH <= _PAUSE)
+UNTOLD_PROGRESS = (
+    select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, TRAVERSAL.c.stalled_at)
+    .join(STACK, CURRENT_IN_PROGRESS)
+    .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status.in_(UNDER_WAY), STACK.c.parent_id.is_(None), _IS_DUE)
+    .order_by(_LAST_TOLD)
+    .limit(bindparam('limit'))
+)
+_TAKE = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('traversal'), _IS_DUE).values(told_at=database_now())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +48,12 @@ class UntoldProgress:
 
     def take_due(self, interval_s: float, limit: int) -> list[Underway]:
         """Those whose turn it is; from now on they count as told of. Nested stacks are told of with their root."""
-        pause = database_now() - _LAST_TOLD
-        due = and_(pause >= interval_s, pause >= (_LAST_TOLD - TRAVERSAL.c.started_at) / GROWTH)
-        statement = (
-            select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, TRAVERSAL.c.stalled_at)
-            .join(STACK, CURRENT_IN_PROGRESS)
-            .where(TRAVERSAL.c.swept.is_(False), TRAVERSAL.c.status.in_(UNDER_WAY), STACK.c.parent_id.is_(None), due)
-            .order_by(_LAST_TOLD)
-            .limit(limit)
-        )
         with self._store.reading() as connection:
-            found = [Underway(*row) for row in connection.execute(statement)]
-        taking = update(TRAVERSAL).values(told_at=database_now())
+            asked = {'interval_s': interval_s, 'limit': limit}
+            found = [Underway(*row) for row in connection.execute(UNTOLD_PROGRESS, asked)]
 
         def take(traversal_id: str) -> bool:
-            mine = taking.where(TRAVERSAL.c.id == traversal_id, due)
-            return self._store.write(lambda connection: connection.execute(mine).rowcount == 1, self.take_due)
+            mine = {'traversal': traversal_id, 'interval_s': interval_s}
+            return self._store.write(lambda connection: connection.execute(_TAKE, mine).rowcount == 1, self.take_due)
 
         return [each for each in found if take(each.traversal_id)]

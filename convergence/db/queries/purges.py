@@ -49,7 +49,7 @@ class Keep:
 
 EVERYTHING = Keep()
 
-_DELETED = (
+TO_BE_PURGED = (
     select(STACK.c.id)
     .where(STACK.c.deleted_at < database_now() - bindparam('deleted_s'))
     .order_by(STACK.c.deleted_at)
@@ -135,7 +135,7 @@ def _with_more(connection: Connection, of_stack: ColumnElement[str], stack_ids: 
 def deleted_stacks(store: Store, deleted_s: float, limit: int) -> list[str]:
     """The stacks that were deleted more than `deleted_s` seconds ago, the longest gone first."""
     with store.reading() as connection:
-        return list(connection.execute(_DELETED, {'deleted_s': deleted_s, 'limit': limit}).scalars())
+        return list(connection.execute(TO_BE_PURGED, {'deleted_s': deleted_s, 'limit': limit}).scalars())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import and_, bindparam, delete, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import Json
 from convergence.core.rows import Resource
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, SERVICE
+from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.row_columns import RESOURCE_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
@@ -50,11 +51,20 @@ class Service:
         return not self.stopped and self.age_s < self.lease_s
 
 
-_BEAT = (
+BEAT = (
     update(SERVICE)
     .where(SERVICE.c.id == bindparam('key'), SERVICE.c.stopped.is_(False))
     .values(beat_at=database_now(), load=bindparam('busy'), beats=SERVICE.c.beats + 1)
 )
+"""A heartbeat of the process `key`. It finds no row where the process is not known any more."""
+_IS_DEAD = and_(
+    SERVICE.c.beat_at < database_now() - SERVICE.c.lease_s,
+    ~select(RESOURCE.c.id).where(RESOURCE.c.owner == SERVICE.c.id).exists(),
+)
+DEAD = select(SERVICE.c.id).where(_IS_DEAD)
+"""What `Roster.remove_dead` would forget."""
+HELD_BY = select(*RESOURCE_COLUMNS).where(RESOURCE.c.owner == bindparam('worker'))
+"""The rows that a worker holds."""
 _FIELDS = ('id', 'kind', 'host', 'version', 'started_at', 'beat_at', 'lease_s', 'stopped', 'load')
 
 
@@ -90,7 +100,7 @@ class Roster:
         :returns: whether it is still registered; if not, it has been declared dead and must stop its work.
         """
         beat = {'key': service_id, 'busy': dict(load)}
-        return self._store.write(lambda connection: connection.execute(_BEAT, beat).rowcount == 1, self.beat)
+        return self._store.write(lambda connection: written_alone(connection, BEAT, beat).rowcount == 1, self.beat)
 
     def leave(self, service_id: str) -> None:
         """A process has ended: what it holds, if anything, may be taken from it."""
@@ -112,12 +122,10 @@ class Roster:
 
         :returns: how many were forgotten.
         """
-        holds = select(RESOURCE.c.id).where(RESOURCE.c.owner == SERVICE.c.id).exists()
-        dead = delete(SERVICE).where(SERVICE.c.beat_at < database_now() - SERVICE.c.lease_s, ~holds)
+        dead = delete(SERVICE).where(_IS_DEAD)
         return self._store.write(lambda connection: connection.execute(dead).rowcount, self.remove_dead)
 
     def held_by(self, service_id: str) -> list[Resource]:
         """The resource rows that a worker holds."""
-        statement = select(*RESOURCE_COLUMNS).where(RESOURCE.c.owner == service_id)
         with self._store.reading() as connection:
-            return [resource_of(*row) for row in connection.execute(statement)]
+            return [resource_of(*row) for row in connection.execute(HELD_BY, {'worker': service_id})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sqlalchemy import ColumnElement, Delete, Update, and_, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Delete, Update, and_, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import Action, Status
@@ -24,6 +24,22 @@ _BUSY = exists().where(
     RESOURCE.c.stack_id == SNAPSHOT.c.stack_id,
     RESOURCE.c.action == Action.SNAPSHOT,
     RESOURCE.c.status == Status.IN_PROGRESS,
+)
+_IS_DUE = or_(SNAPSHOT_ITEM.c.attempted_at.is_(None), SNAPSHOT_ITEM.c.attempted_at < database_now() - AGAIN_S)
+UNWANTED_ITEMS = (
+    select(*_ITEM)
+    .join(SNAPSHOT, SNAPSHOT.c.id == SNAPSHOT_ITEM.c.snapshot_id)
+    .where(SNAPSHOT.c.deleting.is_(True), _IS_DUE, ~_BUSY)
+    .limit(bindparam('limit'))
+)
+EMPTY_SNAPSHOTS = (
+    select(SNAPSHOT.c.id)
+    .where(
+        SNAPSHOT.c.deleting.is_(True),
+        ~exists().where(SNAPSHOT_ITEM.c.snapshot_id == SNAPSHOT.c.id),
+        ~_BUSY,
+    )
+    .limit(bindparam('limit'))
 )
 
 
@@ -62,17 +78,11 @@ class SnapshotRows:
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
         """What is kept for snapshots that are being deleted. Each is handed out to one caller for `AGAIN_S` seconds."""
-        due = or_(SNAPSHOT_ITEM.c.attempted_at.is_(None), SNAPSHOT_ITEM.c.attempted_at < database_now() - AGAIN_S)
-        unwanted = (
-            select(*_ITEM)
-            .join(SNAPSHOT, SNAPSHOT.c.id == SNAPSHOT_ITEM.c.snapshot_id)
-            .where(SNAPSHOT.c.deleting.is_(True), due, ~_BUSY)
-        )
         with self._store.reading() as connection:
-            found = [SnapshotItem(*row) for row in connection.execute(unwanted.limit(limit))]
+            found = [SnapshotItem(*row) for row in connection.execute(UNWANTED_ITEMS, {'limit': limit})]
         taken: list[SnapshotItem] = []
         for item in found:
-            claim = update(SNAPSHOT_ITEM).where(_is(item), due).values(attempted_at=database_now())
+            claim = update(SNAPSHOT_ITEM).where(_is(item), _IS_DUE).values(attempted_at=database_now())
             if self._store.write(partial(_changed, claim), SnapshotRows.take_unwanted):
                 taken.append(item)
         return taken
@@ -89,10 +99,8 @@ class SnapshotRows:
 
     def remove_empty(self) -> int:
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
-        kept = exists().where(SNAPSHOT_ITEM.c.snapshot_id == SNAPSHOT.c.id)
-        empty = select(SNAPSHOT.c.id).where(SNAPSHOT.c.deleting.is_(True), ~kept, ~_BUSY)
         with self._store.reading() as connection:
-            ids = list(connection.execute(empty.limit(100)).scalars())
+            ids = list(connection.execute(EMPTY_SNAPSHOTS, {'limit': 100}).scalars())
         if ids:
             statement = delete(SNAPSHOT).where(SNAPSHOT.c.id.in_(ids), SNAPSHOT.c.deleting.is_(True))
             self._store.write(partial(_changed, statement), SnapshotRows.remove_empty)

@@ -26,6 +26,7 @@ from convergence.db.queries.purges import (
 )
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict, DatabaseUnavailable
@@ -135,7 +136,7 @@ _READY_AND_FREE = (
     .subquery()
 )
 # Of one stack no more than its window: a long backlog goes on by itself, and must not keep other stacks waiting.
-_UNATTENDED = (
+UNATTENDED = (
     select(
         _READY_AND_FREE.c.stack_id,
         _READY_AND_FREE.c.traversal_id,
@@ -162,13 +163,13 @@ _SILENT_S = (
     .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.stopped.is_(False))
     .scalar_subquery()
 )
-_ORPHANED = (
+ORPHANED = (
     select(*_HELD, func.coalesce(_SILENT_S, 0.0))
     .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
     .limit(bindparam('limit'))
 )
 # Past its own deadline, and its worker, although alive, does nothing about it: somebody else is to see to it.
-_NEGLECTED = (
+NEGLECTED = (
     select(*_HELD)
     .where(
         RESOURCE.c.status == Status.IN_PROGRESS,
@@ -184,11 +185,11 @@ _INTERRUPTED = (
     .limit(bindparam('limit'))
 )
 # Their types can be told that nobody wants the action any more; that takes a worker.
-_TO_BE_TOLD = _INTERRUPTED.where(RESOURCE.c.progress.is_not(None))
-_TO_BE_GIVEN_UP = _INTERRUPTED.where(
+TO_BE_TOLD = _INTERRUPTED.where(RESOURCE.c.progress.is_not(None))
+TO_BE_GIVEN_UP = _INTERRUPTED.where(
     or_(
         RESOURCE.c.progress.is_(None),
-        func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('older_than_s'),
+        func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('rested_s'),
     )
 )
 _RUNS = (
@@ -196,7 +197,7 @@ _RUNS = (
     .where(RESOURCE.c.stack_id == TRAVERSAL.c.stack_id, RESOURCE.c.status == Status.IN_PROGRESS)
     .exists()
 )
-_UNSETTLED = (
+UNSETTLED = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
     .join(STACK, CURRENT_IN_PROGRESS)
     .where(
@@ -208,7 +209,7 @@ _UNSETTLED = (
     )
     .limit(bindparam('limit'))
 )
-_OVERDUE = (
+OVERDUE = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id)
     .where(
         TRAVERSAL.c.swept.is_(False),
@@ -217,7 +218,7 @@ _OVERDUE = (
     )
     .limit(bindparam('limit'))
 )
-_OVER = (
+OVER = (
     select(TRAVERSAL.c.id, TRAVERSAL.c.stack_id, TRAVERSAL.c.node_count)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(
@@ -300,7 +301,7 @@ class Sweeps(NestedSweeps):
             .where(DUTY.c.name == name, free)
             .values(holder=holder, until=database_now() + for_s, turns=DUTY.c.turns + 1)
         )
-        return self._store.write(lambda connection: connection.execute(take).rowcount == 1, self.take_duty)
+        return self._store.write(lambda connection: written_alone(connection, take, {}).rowcount == 1, self.take_duty)
 
     def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
@@ -310,7 +311,7 @@ class Sweeps(NestedSweeps):
 
         def take(connection: Connection) -> list[ReadyNode]:
             parameters = {'older_than_s': older_than_s, 'limit': limit, 'window': window}
-            found = [ReadyNode(*row) for row in connection.execute(_UNATTENDED, parameters)]
+            found = [ReadyNode(*row) for row in connection.execute(UNATTENDED, parameters)]
             keys = sorted((node.traversal_id, node.number) for node in found)
             if keys:
                 connection.execute(_CAST, [{'traversal': traversal, 'node': number} for traversal, number in keys])
@@ -320,30 +321,30 @@ class Sweeps(NestedSweeps):
 
     def orphaned(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out, by the database's clock."""
-        return [HeldRow(*row) for row in self._read(_ORPHANED, limit)]
+        return [HeldRow(*row) for row in self._read(ORPHANED, limit)]
 
     def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended `slack_s` seconds ago."""
-        return [HeldRow(*row) for row in self._read(_NEGLECTED, limit, slack_s=slack_s)]
+        return [HeldRow(*row) for row in self._read(NEGLECTED, limit, slack_s=slack_s)]
 
     def to_be_told(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
-        return [HeldRow(*row) for row in self._read(_TO_BE_TOLD, limit)]
+        return [HeldRow(*row) for row in self._read(TO_BE_TOLD, limit)]
 
     def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
         """Free rows in the middle of an action, of stacks in which nothing is in progress any more.
 
         :param older_than_s: those of long actions only where their stack has been at rest for so long.
         """
-        return [HeldRow(*row) for row in self._read(_TO_BE_GIVEN_UP, limit, older_than_s=older_than_s)]
+        return [HeldRow(*row) for row in self._read(TO_BE_GIVEN_UP, limit, rested_s=older_than_s)]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
         """Failed traversals whose stack has not been failed or rolled back yet, and cancelled ones that can end."""
-        return [EndedTraversal(*row) for row in self._read(_UNSETTLED, limit)]
+        return [EndedTraversal(*row) for row in self._read(UNSETTLED, limit)]
 
     def overdue(self, limit: int) -> list[EndedTraversal]:
         """Traversals under way that are past their deadline."""
-        return [EndedTraversal(*row) for row in self._read(_OVERDUE, limit)]
+        return [EndedTraversal(*row) for row in self._read(OVERDUE, limit)]
 
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
         """Deleted stacks of which rows are left that name an object, or may stand for one.
@@ -368,7 +369,7 @@ class Sweeps(NestedSweeps):
         """
         removed = 0
         self._not_purged.begin()
-        over = [OverTraversal(*row) for row in self._read(_OVER, limit + len(self._not_purged))]
+        over = [OverTraversal(*row) for row in self._read(OVER, limit + len(self._not_purged))]
         waiting = list(together(each for each in over if not self._not_purged.is_passed_over(each.id)))
         while waiting:
             several = waiting.pop()

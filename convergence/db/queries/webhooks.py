@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, database_now
@@ -67,6 +67,12 @@ _IS_OVER = and_(
 )
 """Its stack was deleted, and it has been told so."""
 _IS_FREE = or_(WEBHOOK.c.again_at.is_(None), WEBHOOK.c.again_at <= database_now())
+TO_BE_TOLD = (
+    select(*_COLUMNS)
+    .where(_IS_FREE, _HAS_DELIVERY)
+    .order_by(func.coalesce(WEBHOOK.c.again_at, 0.0), WEBHOOK.c.id)
+    .limit(bindparam('limit'))
+)
 
 
 class WebhookRows:
@@ -137,10 +143,8 @@ class WebhookRows:
 
     def due(self, limit: int) -> list[Webhook]:
         """Webhooks for which something waits and that nobody tells just now: new ones, then who has waited longest."""
-        order = (func.coalesce(WEBHOOK.c.again_at, 0.0), WEBHOOK.c.id)
-        statement = select(*_COLUMNS).where(_IS_FREE, _HAS_DELIVERY).order_by(*order).limit(limit)
         with self._store.reading() as connection:
-            return [_webhook(row) for row in connection.execute(statement)]
+            return [_webhook(row) for row in connection.execute(TO_BE_TOLD, {'limit': limit})]
 
     def take(self, webhook_id: str, for_s: float) -> bool:
         """Become the one who tells a webhook, for `for_s` seconds; False: somebody else is."""

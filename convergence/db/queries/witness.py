@@ -1,6 +1,6 @@
 """Notices when a database goes back, as after a fail-over to a standby that lacked commits, and when its clock jumps.
 
-Every process compares what it sees at each heartbeat with what it has seen at the one before: its own number of
+Every process compares what it sees with each heartbeat with what it has seen at the one before: its own number of
 heartbeats, the number of sweeps, and the database's clock against its own.
 """
 
@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import ColumnElement, Row, Select, String, Update, bindparam, func, literal_column, select
 from typing_extensions import override
 
+from convergence.core.model import Json
+from convergence.db.queries.roster import BEAT, Roster
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DUTY, SERVICE
+from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -56,20 +61,40 @@ class LostCommits:
         return f'between {since} and {_moment(self.until)}'
 
 
-SERVER_IS = {
-    'postgresql': "SELECT coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a local socket')",
-    'mysql': "SELECT concat(@@hostname, ':', @@port)",
+_SERVER_IS = {
+    'postgresql': "coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a local socket')",
+    'mysql': "concat(@@hostname, ':', @@port)",
 }
 """Which server answers, whatever stands between, by the kind of database."""
 
-_OWN = SERVICE.c.id == bindparam('key')
-_LOOK = select(
-    database_now(),
-    select(SERVICE.c.beats).where(_OWN).scalar_subquery(),
+_OWN, _ANY, _OTHER = SERVICE.alias('own'), SERVICE.alias('any_process'), SERVICE.alias('other')
+# As things are before a heartbeat that answers with it.
+_OTHERS = (
     select(func.max(DUTY.c.turns)).scalar_subquery(),
-    select(func.max(SERVICE.c.beat_at)).scalar_subquery(),
-    select(func.max(SERVICE.c.beat_at)).where(~_OWN, SERVICE.c.stopped.is_(False)).scalar_subquery(),
+    select(func.max(_ANY.c.beat_at)).scalar_subquery(),
+    select(func.max(_OTHER.c.beat_at))
+    .where(_OTHER.c.id != bindparam('key'), _OTHER.c.stopped.is_(False))
+    .scalar_subquery(),
 )
+
+
+@cache
+def _seen(database: str) -> tuple[ColumnElement[Any], ...]:
+    """What a look shows beside the heartbeats of this process: the fields of `Sight`, and the server."""
+    return (*_OTHERS, literal_column(_SERVER_IS.get(database, "''"), String))
+
+
+@cache
+def _look(database: str) -> Select[Any]:
+    """What the witness looks at."""
+    own = select(_OWN.c.beats).where(_OWN.c.id == bindparam('key')).scalar_subquery()
+    return select(database_now(), own, *_seen(database))
+
+
+@cache
+def _witnessed(database: str) -> Update:
+    """The heartbeat that answers with what a look at the same moment would show."""
+    return BEAT.returning(database_now(), SERVICE.c.beats, *_seen(database))
 
 
 class Witness:
@@ -98,16 +123,42 @@ class Witness:
         self._behind = False
         self.server = ''
 
+    def beat(self, load: Mapping[str, Json]) -> bool:
+        """Send the heartbeat of the process, and look. On PostgreSQL that is one statement; else the look comes first.
+
+        :param load: how busy the process is. It is told which database server answered last, too.
+        :returns: whether the process is still registered; if not, it has been declared dead and must stop its work.
+        :raises DatabaseUnavailable: see `look`.
+        """
+        if self._store.engine.dialect.name != 'postgresql' or self._last is None:
+            self.look()
+            return Roster(self._store).beat(self._id, self._told(load))
+        values = {'key': self._id, 'busy': self._told(load)}
+        row = self._store.write(
+            lambda connection: written_alone(connection, _witnessed('postgresql'), values).first(), Roster.beat
+        )
+        if row is None:
+            self.look()
+        else:
+            self._look_at(row)
+        return row is not None
+
     def look(self) -> LostCommits | None:
-        """Compare, and say what is wrong; to be called right before each heartbeat.
+        """Compare, and say what is wrong; to be called right before each heartbeat that is not sent by `beat`.
 
         :returns: what was lost, if anything was.
         :raises DatabaseUnavailable: the database cannot be reached; the next look compares with the last that could.
         """
         with self._store.reading() as connection:
-            now, beats, turns, newest, other = connection.execute(_LOOK, {'key': self._id}).one()
-            asks = SERVER_IS.get(connection.dialect.name)
-            self.server = '' if asks is None else str(connection.exec_driver_sql(asks).scalar_one())
+            row = connection.execute(_look(connection.dialect.name), {'key': self._id}).one()
+        return self._look_at(row)
+
+    def _told(self, load: Mapping[str, Json]) -> dict[str, Json]:
+        return {**load, 'database': self.server}
+
+    def _look_at(self, row: Row[Any]) -> LostCommits | None:
+        now, beats, turns, newest, other, server = tuple(row)
+        self.server = server
         seen, at = Sight(now, beats, turns or 0, newest, other), self._clock()
         last, self._last = self._last, (seen, at)
         self._compare_with_others(seen)

@@ -53,9 +53,13 @@ UNKNOWN_VARIABLE = 1193
 """Number of the error of MySQL and MariaDB."""
 
 
-IDLE_BEFORE_PING_S = 1.0
-"""A connection is asked whether it is still there where it was not used for so long. One that was lost more recently
-fails whoever gets it; a transaction of the store is then repeated on another one."""
+IDLE_BEFORE_PING_S = 30.0
+"""The server is asked whether a connection is still there where it was not used for so long. One that was lost more
+recently, without a word of the server, fails whoever gets it; a transaction of the store is then repeated on another.
+"""
+IDLE_BEFORE_LOOK_S = 1.0
+"""Where a connection was not used for so long, it is looked whether the server has said anything on it since, as it
+does when it ends the connection; then the server is asked. To look costs no way there."""
 
 RENEWED_AFTER_S = 3600
 """How old a connection gets."""
@@ -123,11 +127,13 @@ def connect(
     attempts: int = 1,
     interval_s: float = 1.0,
     timeouts: Timeouts = Timeouts(),
+    idle_before_look_s: float = IDLE_BEFORE_LOOK_S,
     idle_before_ping_s: float = IDLE_BEFORE_PING_S,
 ) -> Engine:
     """An engine on the database at `url`, after it has answered once.
 
     :param pool_size: connections kept open; each thread that works needs one for the length of a transaction.
+    :param idle_before_look_s: see `IDLE_BEFORE_LOOK_S`.
     :param idle_before_ping_s: see `IDLE_BEFORE_PING_S`.
     :param attempts: how often to try before giving up, with `interval_s` seconds in between.
     :raises DatabaseUnavailable: it did not answer.
@@ -139,7 +145,7 @@ def connect(
     last: Exception | None = None
     for attempt in range(1, attempts + 1):
         try:
-            return _connect(_patient(parsed, timeouts), pool_size, timeouts, idle_before_ping_s)
+            return _connect(_patient(parsed, timeouts), pool_size, timeouts, (idle_before_look_s, idle_before_ping_s))
         except ModuleNotFoundError as error:
             raise errors.ConfigurationError(
                 f'[database] connection: the driver {error.name} of {parsed.drivername} is not installed; '
@@ -197,7 +203,7 @@ def _patient(url: URL, timeouts: Timeouts) -> URL:
     return url.update_query_dict({name: str(value) for name, value in options.items() if name not in url.query})
 
 
-def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: float) -> Engine:
+def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_s: tuple[float, float]) -> Engine:
     backend = url.get_backend_name()
     # What is asked for again soon is the connection that was used last: the others may rest. A transaction that was
     # begun and not committed is undone when its `Connection` is closed. To undo once more when the pool gets the
@@ -228,7 +234,7 @@ def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_before_ping_s: f
         prepare = _prepare_mysql if backend == 'mysql' else _prepare_postgresql
         event.listen(engine, 'connect', partial(prepare, timeouts))
         event.listen(engine, 'checkin', _note_use)
-        event.listen(engine, 'checkout', partial(_ping_idle, engine, idle_before_ping_s))
+        event.listen(engine, 'checkout', partial(_ping_idle, engine, *idle_s))
     if hasattr(os, 'register_at_fork'):
         # The connections of the process that this one was forked from are not its own.
         os.register_at_fork(after_in_child=partial(_forget_pool, weakref.ref(engine)))
@@ -250,17 +256,24 @@ def _note_use(connection: Any, record: Any) -> None:
     record.info[_USED_AT] = time.monotonic()
 
 
-def _ping_idle(engine: Engine, idle_s: float, connection: Any, record: Any, _: Any) -> None:
+def _ping_idle(engine: Engine, look_s: float, ping_s: float, connection: Any, record: Any, _: Any) -> None:
     """See that a connection that has rested is still there; the pool replaces it otherwise."""
     used_at = record.info.get(_USED_AT)
-    if used_at is None or time.monotonic() - used_at < idle_s:
+    rested_s = 0.0 if used_at is None else time.monotonic() - used_at
+    if rested_s < min(look_s, ping_s):
         return
     try:
-        is_there = engine.dialect.do_ping(connection)
+        is_there = (rested_s < ping_s and not _has_input(connection)) or engine.dialect.do_ping(connection)
     except engine.dialect.loaded_dbapi.Error:
         is_there = False
     if not is_there:
         raise sqlalchemy.exc.InvalidatePoolError
+
+
+def _has_input(connection: Any) -> bool:
+    """Whether the server has said anything on a connection since it was used, or its driver does not show that."""
+    socket = getattr(connection, '_sock', connection)  # there it is with PyMySQL
+    return not hasattr(socket, 'fileno') or concurrency.has_input(socket.fileno())
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

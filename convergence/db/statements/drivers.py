@@ -13,13 +13,14 @@ them anyway, from whoever sends no values apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from sqlalchemy.engine import Connection
+from sqlalchemy import Executable
+from sqlalchemy.engine import Connection, CursorResult
 
 from convergence.db.statements.committing import Committing
 
@@ -66,6 +67,15 @@ def without_transactions(connection: Connection) -> Iterator[None]:
         yield
     finally:
         driven.begins = True
+
+
+def written_alone(connection: Connection, statement: Executable, values: Mapping[str, Any]) -> CursorResult[Any]:
+    """Carry out a statement beside which its transaction has no other: see `without_transactions`.
+
+    Where nothing was begun the commit that follows sends nothing.
+    """
+    with without_transactions(connection):
+        return connection.execute(statement, values)
 
 
 def connection_class(dialect: Any) -> DriverConnection:

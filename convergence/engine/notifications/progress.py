@@ -20,7 +20,7 @@ LIMIT = 100
 class ProgressReports:
     """Tells how many steps are done, what is waited for and since when, and whether nothing gets on.
 
-    :param interval_s: seconds from the beginning of an operation to the first time; None: it is never told.
+    :ivar interval_s: seconds from the beginning of an operation to the first time; None: it is never told.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class ProgressReports:
         self._store = store
         self._reader = reader
         self._new_id = new_id
-        self._interval_s = interval_s
+        self.interval_s = interval_s
 
     def report(self) -> int:
         """Tell of those whose turn it is; how many."""
-        if self._interval_s is None:
+        if self.interval_s is None:
             return 0
-        return sum(self._tell(each) for each in self._rows.take_due(self._interval_s, LIMIT))
+        return sum(self._tell(each) for each in self._rows.take_due(self.interval_s, LIMIT))
 
     def _tell(self, underway: Underway) -> bool:
         progress = progress_of(self._reader, underway.stack_id, underway.stalled_at)

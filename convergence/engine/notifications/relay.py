@@ -16,8 +16,9 @@ from functools import partial
 from typing import Protocol
 
 from convergence.concurrency import Lock, RunningThread, ThreadEvent, start_thread
-from convergence.db.ports import SweepsPort
+from convergence.db.ports import ALL_PENDING, PendingPort, SweepsPort
 from convergence.db.queries.outbox import Outbox
+from convergence.db.queries.pending import RelayTask
 from convergence.db.queries.webhooks import Delivery, Webhook, WebhookRows
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.sending import NotDelivered, Sender
@@ -68,6 +69,7 @@ class RelayPorts:
     """What is read, and by whom it is sent.
 
     :param bus: None: there is none.
+    :param pending: tells what there is to do.
     """
 
     sweeps: SweepsPort
@@ -76,6 +78,7 @@ class RelayPorts:
     progress: ProgressReports
     sender: Sender
     bus: Bus | None = None
+    pending: PendingPort = ALL_PENDING
 
 
 class Relay:
@@ -98,6 +101,7 @@ class Relay:
         self._progress = ports.progress
         self._sender = ports.sender
         self._bus = ports.bus
+        self._pending = ports.pending
         self._engine_id = engine_id
         self._options = options
         self._begin = begin
@@ -124,6 +128,20 @@ class Relay:
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next turn.
         """
+        pending = self._pending.of_relay(self._progress.interval_s)
+        if self._is_to_carry(pending):
+            self._carry()
+        if pending:
+            self._tell_webhooks()
+
+    def _is_to_carry(self, pending: frozenset[RelayTask]) -> bool:
+        """Whether there is something to do for the one engine that empties the outbox."""
+        if pending & {RelayTask.REPORT_PROGRESS, RelayTask.FAN_OUT}:
+            return True
+        return RelayTask.TELL_BUS in pending and time.monotonic() >= self._bus_again_at
+
+    def _carry(self) -> None:
+        """Empty the outbox, if it is for this engine to do."""
         if self._sweeps.take_duty(DUTY, self._engine_id, max(3 * self._options.interval_s, SESSION_S)):
             self._progress.report()
             while self._outbox.fan_out(BATCH, to_bus=self._bus is not None) == BATCH:
@@ -134,7 +152,6 @@ class Relay:
                 # What has waited for a message bus that the installation does not have any more.
                 self._bus_again_at = time.monotonic() + TIDY_S
                 self._outbox.give_up(self._options.give_up_after_s)
-        self._tell_webhooks()
 
     # --- a message bus ----------------------------------------------------------------------------------------
 

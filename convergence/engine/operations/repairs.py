@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from convergence import errors
 from convergence.core.model import Action, Status
+from convergence.core.observation import repair_pause_s
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
@@ -33,6 +34,11 @@ class RepairOptions:
 
     attempts: int = 5
     first_pause_s: float = 10.0
+
+    @property
+    def pauses(self) -> tuple[float, ...]:
+        """Seconds from the end of the first repair that fails to the next, from the second, and so on."""
+        return tuple(repair_pause_s(self.first_pause_s, each) for each in range(1, self.attempts))
 
 
 def cause_of(what: str, attempt: int, most: int) -> str:

@@ -39,7 +39,7 @@ class FailedRepairs:
         self._traversals = traversals
         self._types = types
         self._options = options
-        self._pauses = [repair_pause_s(options.first_pause_s, each) for each in range(1, options.attempts)]
+        self._pauses = options.pauses
         self._backoff = Backoff()
 
     def __call__(self, limit: int) -> int:

@@ -15,8 +15,9 @@ from convergence.core.claim import Worker
 from convergence.core.held import release
 from convergence.core.interrupt import give_up
 from convergence.db.backoff import Backoff
-from convergence.db.ports import RosterPort, SweepsPort
+from convergence.db.ports import ALL_PENDING, PendingPort, RosterPort, SweepsPort
 from convergence.db.queries.nested import UnwantedNested
+from convergence.db.queries.pending import SweepLook, SweepTask
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, Standing
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
@@ -75,6 +76,8 @@ class SweepTasks:
     :param worker: this process, for the events that it stores.
     :param enrolment: has the objects observed of stacks that have come to rest.
     :param repairs: begins at most so many repairs of what observers have found changed.
+    :param pending: tells which tasks have something to do.
+    :param repair_pauses: see `convergence.engine.operations.repairs.RepairOptions.pauses`.
     :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
     """
 
@@ -90,6 +93,8 @@ class SweepTasks:
         nesting: Nesting,
         enrolment: Callable[[], int] = nothing,
         repairs: Callable[[int], int] = nothing_of,
+        pending: PendingPort = ALL_PENDING,
+        repair_pauses: tuple[float, ...] = (),
     ) -> None:
         self._store = store
         self._sweeps = sweeps
@@ -106,29 +111,58 @@ class SweepTasks:
         self._next_complaint = -math.inf
         self.enrol = enrolment
         self._repairs = repairs
+        self._pending = pending
+        self._repair_pauses = repair_pauses
 
     def all(self) -> int:
-        """Every task once. One that fails keeps none of the others from being done.
+        """Every task once that has something to do. One that fails keeps none of the others from being done.
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
         """
         tasks: dict[str, Callable[[], int]] = {
-            'take over': self.take_over,
-            'expire': self.expire,
-            'give up': self.give_up_left,
-            'time out': self.time_out,
-            'settle': self.settle,
-            'stop nested': self.stop_nested,
-            'cancel nested': self.cancel_nested,
-            'wake': self.wake,
+            SweepTask.TAKE_OVER: self.take_over,
+            SweepTask.EXPIRE: self.expire,
+            SweepTask.GIVE_UP: self.give_up_left,
+            SweepTask.TIME_OUT: self.time_out,
+            SweepTask.SETTLE: self.settle,
+            SweepTask.STOP_NESTED: self.stop_nested,
+            SweepTask.CANCEL_NESTED: self.cancel_nested,
+            SweepTask.WAKE: self.wake,
             'report': self.report,
             'remove left': self.remove_left,
-            'purge': self.purge,
-            'forget': self.forget,
-            'enrol': self.enrol,
-            'repair': self.repair,
+            SweepTask.PURGE: self.purge,
+            SweepTask.FORGET: self.forget,
+            SweepTask.ENROL: self.enrol,
+            SweepTask.REPAIR: self.repair,
         }
-        return sum(self._survive(name, task) for name, task in tasks.items())
+        idle, attended = self._idle(), 0
+        for name, task in tasks.items():
+            # What one of them has done may be something for those that come after it.
+            if attended or name not in idle:
+                attended += self._survive(name, task)
+        return attended
+
+    def _idle(self) -> frozenset[SweepTask]:
+        """The tasks that have nothing to do; none where that cannot be told: each looks for itself then."""
+        try:
+            return frozenset(SweepTask) - self._look()
+        except DatabaseUnavailable:
+            raise
+        except Exception:
+            LOG.exception('The sweeper cannot ask what there is to do, so each task looks for it')
+            return frozenset()
+
+    def _look(self) -> frozenset[SweepTask]:
+        options = self._options
+        look = SweepLook(
+            options.older_than_s,
+            options.neglect_s,
+            options.interrupt_s,
+            self._repair_pauses,
+            options.limit,
+            self._worker.window,
+        )
+        return self._pending.of_sweep(look)
 
     def _survive(self, name: str, task: Callable[[], int]) -> int:
         """One task that fails must not keep the others from being done."""
