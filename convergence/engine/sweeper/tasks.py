@@ -143,16 +143,7 @@ class SweepTasks:
         return attended
 
     def _idle(self) -> frozenset[SweepTask]:
-        """The tasks that have nothing to do; none where that cannot be told: each looks for itself then."""
-        try:
-            return frozenset(SweepTask) - self._look()
-        except DatabaseUnavailable:
-            raise
-        except Exception:
-            LOG.exception('The sweeper cannot ask what there is to do, so each task looks for it')
-            return frozenset()
-
-    def _look(self) -> frozenset[SweepTask]:
+        """The tasks that have nothing to do."""
         options = self._options
         look = SweepLook(
             options.older_than_s,
@@ -162,7 +153,7 @@ class SweepTasks:
             options.limit,
             self._worker.window,
         )
-        return self._pending.of_sweep(look)
+        return frozenset(SweepTask) - self._pending.of_sweep(look)
 
     def _survive(self, name: str, task: Callable[[], int]) -> int:
         """One task that fails must not keep the others from being done."""
