@@ -265,7 +265,7 @@ def test_mariadb_gets_few_statements_for_a_resource_that_a_thread_goes_on_with(
 ) -> None:
     """What has become of the one before, its node, the arrival; look at the next one, claim it; both events; commit.
 
-    However many it requires, and are required by it: each requires some of those before it.
+    Also where it requires several: each requires some of those before it.
     """
     engine = emptied(engines('mariadb'))
     figures = []

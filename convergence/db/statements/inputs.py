@@ -1,6 +1,6 @@
 """What a node is given by those that it requires: read along with the node, or by itself.
 
-MariaDB and MySQL answer it along with the node, if it is short. Where it is long, or the server is another one, it is
+MariaDB and MySQL answer it along with the node, if it is little. Where it is more, or the server is another one, it is
 read when the node is known; a single node that was done just now is known already.
 """
 
@@ -17,12 +17,11 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    cast,
     func,
     literal,
-    literal_column,
     or_,
     select,
-    text,
     true,
     type_coerce,
 )
@@ -42,8 +41,11 @@ from convergence.db.statements.row_columns import chunks
 Inputs: TypeAlias = tuple[dict[str, Output], int, tuple[str, ...]]
 """What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
 
-MOST_ALONG = 1 << 16
-"""Bytes that come along with a node at most, and are not missed where nobody wants them."""
+MOST_ALONG = 4
+"""What is given to a node that requires no more comes along with it."""
+
+LONGEST_ALONG = 1 << 14
+"""Bytes of each output that comes along."""
 
 _NO_LIMIT = 2**62
 
@@ -76,7 +78,7 @@ READ_INPUTS_BY_KEY = HotList('numbers', _read_inputs_by_key)
 
 
 class _Along(TypeDecorator[Any]):
-    """What `ALONG` answers: names with their outputs; None for what did not come along."""
+    """What `ALONG` answers: names with their outputs; None where nothing came along."""
 
     impl = LONG_TEXT
     cache_ok = True
@@ -86,44 +88,44 @@ class _Along(TypeDecorator[Any]):
         """From the database."""
         if value is None:
             return None
-        try:
-            count, found = json.loads(value)
-        except ValueError:
-            return None  # MariaDB ends an array in the middle that is longer than its `group_concat_max_len`
-        found = found or []
-        return _summed_up(found, dialect) if len(found) == count else None
-
-
-def _summed_up(found: Any, dialect: Any) -> Inputs:
-    kind: Any = SYNC_POINT.c.output.type
-    inputs: dict[str, Output] = {}
-    unread: list[str] = []
-    for name, stored in found:
-        output = kind.process_result_value(stored, dialect)
-        if output is UNREADABLE:
-            unread.append(name)
-        else:
-            inputs[name] = output
-    return inputs, sum(len(stored.encode()) for _, stored in found if stored is not None), tuple(sorted(unread))
+        kind: Any = SYNC_POINT.c.output.type
+        inputs: dict[str, Output] = {}
+        unread: list[str] = []
+        total = 0
+        for name, stored in filter(None, json.loads(value)):
+            output = kind.process_result_value(stored, dialect)
+            if output is UNREADABLE:
+                unread.append(name)
+            else:
+                inputs[name] = output
+            total += 0 if stored is None else len(stored.encode())
+        return inputs, total, tuple(sorted(unread))
 
 
 def _along() -> ColumnElement[Any]:
-    given: Any = SYNC_POINT.alias('given')
-    wanted = text("json_table(sync_point.requires, '$[*]' COLUMNS (number INTEGER PATH '$')) AS wanted")
-    length = func.coalesce(func.sum(func.length(given.c.output) + func.length(given.c.name)), 0)
-    each = func.json_arrayagg(func.json_array(given.c.name, given.c.output))
-    # Else the server might read all nodes of the traversal, and look for each of them among those that are wanted.
-    one_by_one = by_key(select(case((length <= MOST_ALONG, func.json_array(func.count(), each)))), given)
-    found = one_by_one.prefix_with('STRAIGHT_JOIN').select_from(wanted, given)
-    done = (given.c.traversal_id == bindparam('traversal'), given.c.status == NodeStatus.DONE)
-    asked = found.where(*done, given.c.number == literal_column('wanted.number')).scalar_subquery()
+    # One by one: what gathers rows, or makes rows of an array, needs a table, which takes longer than all the rest.
+    given = [_given(place) for place in range(MOST_ALONG)]
     requires = SYNC_POINT.c.requires
     is_known = or_(requires == literal((), requires.type), requires == bindparam('known', type_=requires.type))
-    return type_coerce(case((is_known, None), else_=asked), _Along())
+    is_too_much = func.json_length(requires) > MOST_ALONG
+    return type_coerce(case((or_(is_known, is_too_much), None), else_=func.json_array(*given)), _Along())
+
+
+def _given(place: int) -> ColumnElement[Any]:
+    given: Any = SYNC_POINT.alias(f'given_{place}')
+    number = cast(func.json_extract(SYNC_POINT.c.requires, f'$[{place}]'), Integer)
+    found = by_key(select(func.json_array(given.c.name, given.c.output)), given).where(
+        given.c.traversal_id == bindparam('traversal'),
+        given.c.number == number,
+        given.c.status == NodeStatus.DONE,
+        func.coalesce(func.length(given.c.output), 0) <= LONGEST_ALONG,
+    )
+    return found.scalar_subquery()
 
 
 ALONG = _along()
-"""For MariaDB and MySQL, of a node that is read: what it is given. See `known` for what has to be asked as well."""
+"""For MariaDB and MySQL, of a node that is read: what it is given, but for what is long. See `known` for what has to be
+asked as well."""
 
 
 def known(scope: OneNode) -> Mapping[str, Any]:
@@ -134,12 +136,12 @@ def known(scope: OneNode) -> Mapping[str, Any]:
 def inputs_of_node(connection: Connection, node: Node, scope: OneNode, along: Inputs | None = None) -> Inputs:
     """What a node is given; nothing where it is more than the limit of the scope.
 
-    :param along: what has come along with the node; None: nothing.
+    :param along: what has come along with the node, perhaps not all of it; None: nothing.
     """
     most = scope.max_input_bytes
     if not node.requires:
         return {}, 0, ()
-    if along is not None:
+    if along is not None and len(along[0]) + len(along[2]) == len(node.requires):
         return along if most is None or along[1] <= most else ({}, along[1], ())
     return _inputs_done_now(node, scope) or _inputs(connection, node, most)
 
