@@ -11,7 +11,7 @@ from oslo_context.context import RequestContext
 
 from convergence.concurrency import sleep
 from convergence.errors import ConvergenceError
-from tests.bench.copies import copy_stack
+from tests.bench.copies import copy_stack, take_statistics
 from tests.bench.installations import LOOK_INTERVAL_S, BenchmarkInstallation, Took
 from tests.bench.shapes import template
 
@@ -153,6 +153,7 @@ def fill(installation: BenchmarkInstallation, stacks: int, each: int) -> None:
     if stacks > FEW:
         _until_enrolled(installation, seed)  # else engines would have to do that for every copy
     copy_stack(installation.database, seed['stack_id'], stacks - 1)
+    take_statistics(installation.database)
 
 
 def _until_enrolled(installation: BenchmarkInstallation, identity: Mapping[str, Any]) -> None:

@@ -42,6 +42,13 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
+def engine(engine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The database as for all tests; it seals nothing any more when this one is over, for others use it too."""
+    monkeypatch.setattr(engine.dialect, 'convergence_seal', None, raising=False)
+    return engine
+
+
+@pytest.fixture
 def store(engine: Any, opened: list[str]) -> Backend:
     """A store on a database that seals, with the stack of one full row; nothing is opened yet."""
     apply_seal(engine, Seal([new_key()], 'a test'))

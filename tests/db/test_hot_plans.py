@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import event
 
 from convergence.db.statements.drivers import connection_class, opened
-from tests.bench.copies import copy_stack
+from tests.bench.copies import copy_stack, take_statistics
 from tests.bench.shapes import layers
 from tests.harness import Context, Harness, database
 from tests.services import service
@@ -101,10 +101,7 @@ def whole_tables(engine: Any, statement: str) -> list[str]:
 def test_no_statement_of_an_operation_reads_a_whole_table(engine: Any) -> None:
     harness = Harness(engine)
     copy_stack(engine, harness.created(chain('x'), name='old'), STACKS)
-    with engine.connect() as connection:
-        for name in GROWING:
-            connection.exec_driver_sql(f'ANALYZE {"" if engine.dialect.name == "postgresql" else "TABLE "}{name}')
-        connection.commit()
+    take_statistics(engine)
     sent: dict[str, str] = {}
     recorded: list[str] = []
     explained: dict[str, str] = {}

@@ -57,7 +57,7 @@ def test_all_is_right_in_the_end(program, seed, rate):
     assert run.world.losses
 
 
-@pytest.mark.parametrize('program', ['random:61', 'tests/scenarios/standby_lacks_the_last_commits.py'])
+@pytest.mark.parametrize('program', ['random:62', 'tests/scenarios/standby_lacks_the_last_commits.py'])
 def test_the_sql_of_production_goes_back_too(program):
     plan = RunPlan(faults=Faults(back=0.02), storage=in_sqlite)
     verdict, run = execute(load(ROOT / program if '/' in program else Path(program)), plan, Choices(1), seed=1)
