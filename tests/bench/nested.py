@@ -45,7 +45,7 @@ def sizes(resources: int) -> tuple[int, int]:
 
 
 def compare(installation: BenchmarkInstallation, resources: int) -> Iterator[Compared]:
-    """Create, change and delete a tree and a flat stack; every resource changes.
+    """Create, change and delete a tree and a flat stack, in turns; every resource changes.
 
     :param resources: in the lowest stacks, and in the flat one.
     :raises ConvergenceError: an operation failed.
@@ -58,11 +58,15 @@ def compare(installation: BenchmarkInstallation, resources: int) -> Iterator[Com
         MIDDLE: _template(lowest // middle, shared.format(LOWEST)),
     }
     sources = (_template(middle, shared.format(MIDDLE)), _template(total, shared.format('OS::Heat::Value')))
-    found = [
-        list(_operations(installation, f'{kind}-{total}', source, with_files))
-        for kind, source, with_files in zip(('nested', 'level'), sources, (files, {}), strict=True)
-    ]
-    for (operation, tree), (_, level) in zip(*found, strict=True):
+    # In turns, so that both have a share of whatever else goes on on the machine.
+    in_turns = zip(
+        *(
+            _operations(installation, f'{kind}-{total}', source, with_files)
+            for kind, source, with_files in zip(('nested', 'level'), sources, (files, {}), strict=True)
+        ),
+        strict=True,
+    )
+    for (operation, tree), (_, level) in in_turns:
         counts = tuple({kind: count / total for kind, count in each.counts.items()} for each in (tree, level))
         cpu_ms = (1000 * tree.own_cpu_s / total, 1000 * level.own_cpu_s / total)
         yield Compared(operation, total, 1 + middle + lowest, (tree.seconds, level.seconds), counts, cpu_ms)
