@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from oslo_config import cfg
 from sqlalchemy import update
 
@@ -17,9 +18,9 @@ from convergence.cmd import manage
 from convergence.cmd.database import open_bare, open_database
 from convergence.config import SecretSettings, Settings
 from convergence.db.schema import migration
-from convergence.db.schema.columns import Sealable
+from convergence.db.schema.columns import Sealable, dumps
 from convergence.db.schema.models import METADATA, TEMPLATE
-from convergence.db.schema.sealing import is_sealed, new_key
+from convergence.db.schema.sealing import Seal, is_sealed, new_key
 from convergence.db.statements.connection import connect
 from tests.api.installation import settings
 from tests.secrets.test_canaries import raw
@@ -128,6 +129,42 @@ def test_what_was_stored_before_there_was_a_key_stays_readable_and_is_sealed_by_
     database.dispose()
     assert manages(tmp_path, url, 'secrets', 'rotate', keys=key) == 0
     assert 'canary' not in raw(url)['template']
+
+
+def test_what_was_sealed_as_a_fernet_token_is_opened_and_sealed_anew_by_a_rotation(url, tmp_path):
+    key = new_key()
+    engine = connect(url)
+    insert(engine, 3)
+    token = Fernet(key).encrypt(dumps(CONTENT).encode()).decode()
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE template SET content = '{token}'")
+    engine.dispose()
+    database = open_database(configured(tmp_path, url, new_key(), key))
+    assert contents(database) == [CONTENT] * 3
+    database.dispose()
+    assert manages(tmp_path, url, 'secrets', 'rotate', keys=key) == 0
+    assert token not in raw(url)['template']
+    database = open_database(configured(tmp_path, url, key))
+    assert contents(database) == [CONTENT] * 3
+    database.dispose()
+
+
+@pytest.mark.parametrize(
+    'damage', [lambda text: text[:-8], lambda text: f'{text[:-9]}AAAAAAAA=', lambda text: text[:3]]
+)
+def test_a_damaged_text_is_opened_by_no_key(damage):
+    seal = Seal([new_key(), new_key()], 'test')
+    sealed = seal.close('canary')
+    assert seal.open(sealed) == 'canary' and seal.is_up_to_date(sealed)
+    with pytest.raises(errors.SealedWithAnotherKey, match='test'):
+        seal.open(damage(sealed))
+    assert not seal.is_up_to_date(damage(sealed))
+
+
+def test_the_same_text_is_sealed_otherwise_each_time():
+    seal = Seal([new_key()], 'test')
+    sealed = {seal.close('canary') for _ in range(100)}
+    assert len(sealed) == 100 and all(map(is_sealed, sealed))
 
 
 @pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)
@@ -253,7 +290,6 @@ def test_no_secret_option_shows_when_all_options_are_logged(tmp_path, caplog):
 @pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)
 def test_a_value_that_is_written_during_a_rotation_is_left_as_it_is(url, tmp_path, monkeypatch):
     from convergence.db.schema import rotation
-    from convergence.db.schema.sealing import Seal
 
     old, new = new_key(), new_key()
     writer = open_database(configured(tmp_path, url, old))
