@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -11,6 +12,8 @@ from typing import TypeAlias
 
 from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
 from convergence.core.interrupt import NO_NODE
+from convergence.worker.alone import LeftAlone
+from convergence.worker.unannounced import Soon
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +27,8 @@ class Check:
 
     :param hops: how often workers without a free thread have handed that on.
     :param project: id of the project that it is for; empty where that is not known.
-    :param ahead: whether its traversal goes before others that have as few threads, where nothing of that waits yet.
+    :param ahead: whether its traversal goes before others that have as few threads, where nothing of that waits yet;
+        a thread of the traversal is left alone with it for as long as that gets on, see `LeftAlone`.
     """
 
     traversal_id: str
@@ -64,6 +68,10 @@ CheckWork: TypeAlias = Callable[[Task], object]
 """What a thread does for a check."""
 
 
+def never(delay_s: float, call: Callable[[], object]) -> None:
+    """The default of `ThreadGroups.soon`: nobody looks again before something else happens."""
+
+
 class ThreadGroups:
     """The groups by traversal. A group exists while something runs in it.
 
@@ -76,6 +84,7 @@ class ThreadGroups:
     :param threads: how many tasks run at a time. A thread that is stuck is given up and another takes its place.
     :param left: called with each task that did not end within the grace period after it was stopped.
     :param clock: seconds, from any moment on.
+    :ivar soon: has a call made after some seconds.
     """
 
     def __init__(
@@ -94,6 +103,9 @@ class ThreadGroups:
         self._shares: Counter[str] = Counter()
         self._headway_at = clock()
         self._closed = False
+        self.soon: Soon = never
+        self._alone = LeftAlone(clock)
+        self._looks_at = -math.inf
 
     @property
     def is_closed(self) -> bool:
@@ -149,6 +161,7 @@ class ThreadGroups:
             check, _ = queue.popleft()
             if not queue:
                 del self._waiting[traversal_id]
+            self._alone.gets_on(traversal_id)
             return check.node
 
     def submit(self, check: Check, work: CheckWork) -> bool:
@@ -223,7 +236,8 @@ class ThreadGroups:
             with self._lock:
                 chosen = self._next()
                 if chosen is None:
-                    return
+                    wait_s = self._look_again_s()
+                    break
                 check, work = chosen
                 group, members = self._groups.get(check.traversal_id) or (self._new_group(check.traversal_id), 0)
                 self._groups[check.traversal_id] = (group, members + 1)
@@ -231,7 +245,11 @@ class ThreadGroups:
                     self._headway_at = self._clock()
                 self._running += 1
                 self._shares[check.share] += 1
+                if check.ahead:
+                    self._alone.begins(check.traversal_id)
             self._spawn(group, check, work)
+        if wait_s is not None:
+            self.soon(wait_s, self.begin)
 
     # --- under the lock ---------------------------------------------------------------------------------------
 
@@ -249,7 +267,11 @@ class ThreadGroups:
     def _next(self) -> tuple[Check, CheckWork] | None:
         """The check that begins now: of the project, and there of the traversal, with the fewest threads, in turn."""
         has_room = self._running < self._threads
-        entitled = [traversal_id for traversal_id in self._waiting if has_room or self._may_exceed(traversal_id)]
+        entitled = [
+            traversal_id
+            for traversal_id in self._waiting
+            if (has_room or self._may_exceed(traversal_id)) and not self._left_alone_s(traversal_id)
+        ]
         if not entitled:
             return None
         traversal_id = min(entitled, key=self._threads_of)
@@ -258,6 +280,20 @@ class ThreadGroups:
         if queue:
             self._waiting[traversal_id] = queue  # behind the others
         return chosen
+
+    def _left_alone_s(self, traversal_id: str) -> float:
+        """For how many seconds what waits of a traversal is left to the thread that works on it."""
+        check, _ = self._waiting[traversal_id][0]
+        return self._alone.wait_s(traversal_id) if check.ahead else 0.0
+
+    def _look_again_s(self) -> float | None:
+        """After how many seconds another thread may be wanted for what is left alone; None: somebody looks already."""
+        now = self._clock()
+        left = [wait_s for each in self._waiting if (wait_s := self._left_alone_s(each))]
+        if not left or self._running >= self._threads or now < self._looks_at:
+            return None
+        self._looks_at = now + min(left)
+        return min(left)
 
     def _threads_of(self, traversal_id: str) -> tuple[int, int]:
         """How many threads work for the project of a traversal that waits, and how many for itself."""
@@ -302,4 +338,5 @@ class ThreadGroups:
                 self._groups[check.traversal_id] = (group, members - 1)
             else:
                 del self._groups[check.traversal_id]
+                self._alone.ends(check.traversal_id)
         self.begin()

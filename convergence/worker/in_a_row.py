@@ -200,7 +200,7 @@ class _Kept(Attendant):
 
         So a tree is made branch by branch. Else all nested stacks of a stack would be begun before anything in them.
         """
-        room = self._keeping.room_ahead() if self._keeping is not None else 0
+        room = self._keeping.room_ahead(len(numbers)) if self._keeping is not None else 0
         super().attend_nested(traversal_id, numbers[room:])
         if self._keeping is not None and numbers[:room]:
             self._is_over = True

@@ -13,6 +13,9 @@ from convergence.worker.groups import Check, Occupancy
 SOON_S = 0.5
 """What a thread of this worker comes to within so many seconds need not be done by another one."""
 
+FEW = 16
+"""Nodes of a traversal that one thread does in the time that it has for one."""
+
 _STEPS = 64
 """The last steps, by which it is known how quickly this worker gets on."""
 
@@ -55,11 +58,17 @@ class Keeping:
         has_room = now.waiting < 2 * now.threads and not self.is_stopping()
         return has_room and self.submit([Check(traversal_id, number, hops, beneficiary())])
 
-    def room_ahead(self) -> int:
-        """How many more nodes threads here come to soon, if they go ahead of what waits."""
+    def room_ahead(self, many: int) -> int:
+        """How many of so many nodes of a traversal threads here come to soon, if they go ahead of what waits.
+
+        A few are not divided where threads get on: whoever does one of them goes on with the others.
+        """
         if self.is_stopping():
             return 0
-        return max(0, self.threads.occupancy().idle, self._soon() - self.threads.waiting_ahead())
+        idle, soon = self.threads.occupancy().idle, self._soon() - self.threads.waiting_ahead()
+        if soon > 0 and many <= FEW:
+            return many if 2 * soon >= many else min(many, idle)
+        return min(many, max(0, idle, soon))
 
     def take_ahead(self, traversal_id: str, numbers: Sequence[int]) -> None:
         """Take nodes ahead of what waits."""

@@ -132,6 +132,7 @@ class WorkerService:
         self._leaving = ThreadEvent()
         self._refused: deque[Check] = deque()
         self._groups = timing.groups(options.threads, self._left)
+        self._groups.soon = timing.soon or self._timers.after
         self._cancelled: deque[str] = deque(maxlen=1000)
         self.heartbeat = Heartbeat(
             self._roster,

@@ -5,6 +5,8 @@ import pytest
 from convergence.worker.groups import Check, Occupancy
 from convergence.worker.keeping import SOON_S, Keeping
 
+MANY = 1000
+
 
 class Now:
     """A worker at some moment."""
@@ -34,18 +36,32 @@ class Now:
 def test_it_keeps_what_its_threads_come_to_soon(each_s, kept):
     now = Now()
     now.gets_on(20, each_s)
-    assert now.keeping.room_ahead() == pytest.approx(kept, abs=1)
+    assert now.keeping.room_ahead(MANY) == pytest.approx(kept, abs=1)
     assert kept <= SOON_S / each_s
+
+
+@pytest.mark.parametrize(('each_s', 'kept'), [(0.06, 8), (0.08, 8), (0.13, 0), (10.0, 0)])
+def test_a_few_nodes_of_a_traversal_are_not_divided_while_threads_get_on(each_s, kept):
+    """One thread does all of them, each begun with the end of the one before."""
+    now = Now()
+    now.gets_on(20, each_s)
+    assert now.keeping.room_ahead(8) == kept
+
+
+def test_of_a_few_nodes_free_threads_take_one_each_where_types_take_their_time():
+    now = Now(busy=5, waiting=0)
+    now.gets_on(20, 0.4)
+    assert now.keeping.room_ahead(8) == 3
 
 
 def test_what_it_has_kept_already_is_part_of_what_its_threads_come_to():
     now = Now()
     now.gets_on(64, 0.005)
-    room = now.keeping.room_ahead()
+    room = now.keeping.room_ahead(MANY)
     now.keeping.take_ahead('V', range(room - 1))
-    assert room > 8 and now.keeping.room_ahead() == 1
+    assert room > 8 and now.keeping.room_ahead(MANY) == 1
     now.keeping.take_ahead('W', range(1))
-    assert now.keeping.room_ahead() == 0
+    assert now.keeping.room_ahead(MANY) == 0
 
 
 def test_what_it_keeps_goes_ahead_of_what_waits():
@@ -57,19 +73,19 @@ def test_what_it_keeps_goes_ahead_of_what_waits():
 
 def test_who_has_done_nothing_yet_keeps_what_is_for_its_free_threads():
     now = Now(busy=5, waiting=0)
-    assert now.keeping.room_ahead() == 3
-    assert Now().keeping.room_ahead() == 0
+    assert now.keeping.room_ahead(MANY) == 3
+    assert Now().keeping.room_ahead(MANY) == 0
 
 
 def test_who_got_on_quickly_long_ago_keeps_nothing():
     now = Now()
     now.gets_on(64, 0.001)
     now.seconds += 60.0
-    assert now.keeping.room_ahead() == 0
+    assert now.keeping.room_ahead(MANY) == 0
 
 
 def test_who_is_to_end_keeps_nothing():
     now = Now(busy=0, waiting=0)
     now.stopping = True
-    assert now.keeping.room_ahead() == 0
+    assert now.keeping.room_ahead(MANY) == 0
     assert now.keeping.take('V', 1) is False
