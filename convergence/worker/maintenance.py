@@ -34,7 +34,7 @@ HOPS = 3
 SILENT_ROUNDS = 3
 """After so many rounds without any message a worker does not wait for one."""
 
-IDLE_ROUNDS = 12
+IDLE_ROUNDS = 6
 """After so many rounds in which no message came and nothing was found, a worker with nothing in hand asks with every
 second one."""
 
