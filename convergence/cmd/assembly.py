@@ -268,7 +268,8 @@ class EngineProcess:
             on_lost=lambda: self._server.pause(),
         )
         heartbeat.witness = Witness(parts.store, engine_id, settings.lease_s)
-        self._telling = ToldOutside(parts.settings, parts.store, ports, engine_id, new_id)
+        another_sweeps = engine.sweeper.duty.is_elsewhere
+        self._telling = ToldOutside(parts.settings, parts.store, ports, engine_id, new_id, another_sweeps)
         acting = (
             engine.stacks,
             engine.rollbacks,

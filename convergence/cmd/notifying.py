@@ -36,11 +36,18 @@ def audience(settings: Settings, conf: cfg.ConfigOpts) -> Audience:
 class ToldOutside:
     """The part of an engine that tells those outside.
 
+    :param another_sweeps: whether another engine does what one engine does at a time.
     :raises ConfigurationError: a network, or the address of a broker, is none.
     """
 
     def __init__(
-        self, settings: Settings, store: Store, ports: Ports, engine_id: str, new_id: Callable[[], str]
+        self,
+        settings: Settings,
+        store: Store,
+        ports: Ports,
+        engine_id: str,
+        new_id: Callable[[], str],
+        another_sweeps: Callable[[], bool],
     ) -> None:
         configured = settings.notifications
         self._new_id = new_id
@@ -57,6 +64,8 @@ class ToldOutside:
             RelayPorts(ports.sweeps, Outbox(store), self._rows, progress, self._sender, self._bus, ports.pending),
             engine_id,
             RelayOptions(configured.interval_s, configured.threads, configured.timeout_s, configured.give_up_after_s),
+            # The engine that sweeps asks with every turn.
+            another_asks=another_sweeps,
         )
 
     def webhooks(self, stacks: Stacks) -> Webhooks:

@@ -151,6 +151,9 @@ class SweepsPort(Protocol):
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
         """Become, or stay, the one process that does something for the next `for_s` seconds."""
 
+    def duty_held_s(self, name: str, holder: str) -> float:
+        """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
+
     def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
 
@@ -302,6 +305,9 @@ class ObservationsPort(Protocol):
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
         """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+
+    def due_in_s(self) -> float | None:
+        """Seconds until the next object is to be looked at, less than 0 if one is already; None: none is observed."""
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds."""

@@ -23,6 +23,10 @@ GRACE_S = 1.0
 """What a look that has taken too long is given to end by itself."""
 ALONE_S = 0.05
 """What one thread is given to look at a whole batch: where looks are quick, several of them only hinder each other."""
+QUIET_TURNS = 10
+"""After so many turns in a row in which nothing was due it is only asked when something will be."""
+LONGEST_REST = 3
+"""So many times the usual pause it rests then at most: so long waits what somebody asks for meanwhile."""
 SPREAD = 0.1
 """By what part of a pause objects are told apart that were looked at together."""
 
@@ -48,6 +52,13 @@ class Pacing:
     def lease_s(self) -> float:
         """For how long a batch is leased: what becomes due by itself when an observer dies."""
         return 2 * self.timeout_s + 5 * GRACE_S
+
+    @property
+    def rest_s(self) -> float:
+        """The longest such pause, once nothing was due for a while. What engines enrol meanwhile may be due after the
+        shortest interval.
+        """
+        return max(self.idle_s, min([LONGEST_REST * self.idle_s, *self.intervals.values()]))
 
 
 def nobody(stack_id: str) -> None:
@@ -94,6 +105,7 @@ class Observer:
         self._awake = ThreadEvent()
         self._ended = ThreadEvent()
         self._busy = 0
+        self._quiet_turns = 0
 
     @property
     def busy(self) -> int:
@@ -135,6 +147,22 @@ class Observer:
         finally:
             self._busy = 0
         return len(leased)
+
+    def round(self) -> float:
+        """Take a turn, unless nothing is due and nothing was for a while; after how many seconds the next may begin.
+
+        :raises ConvergenceError: see `turn`.
+        """
+        if self._quiet_turns >= QUIET_TURNS:
+            due_in_s = self._rows.due_in_s()
+            if due_in_s is None or due_in_s > 0.0:
+                rest_s = self._pacing.rest_s
+                return rest_s if due_in_s is None else min(rest_s, max(self._pacing.idle_s, due_in_s))
+        if self.turn():
+            self._quiet_turns = 0
+            return 0.0
+        self._quiet_turns += 1
+        return self._pacing.idle_s
 
     def _affordable(self, holder: str, leased: Sequence[Leased]) -> list[Leased]:
         """What the budget allows to look at now; the rest waits until there is more."""
@@ -203,7 +231,7 @@ class Observer:
                 if self._stopping.is_set():
                     break
                 try:
-                    pause = 0.0 if self.turn() else self._pacing.idle_s
+                    pause = self.round()
                 except ConvergenceError as error:
                     LOG.warning('Nothing is observed for now: %s', error)
                     pause = self._pacing.idle_s

@@ -34,6 +34,10 @@ HOPS = 3
 SILENT_ROUNDS = 3
 """After so many rounds without any message a worker does not wait for one."""
 
+IDLE_ROUNDS = 6
+"""After so many rounds in which no message came and nothing was found, a worker with nothing in hand asks with every
+second one."""
+
 BETWEEN_SWEEPS = 6
 """This part of `MaintenanceSettings.older_than_s`, which is three sweeps, is half a sweep."""
 
@@ -130,6 +134,7 @@ class Maintenance:
         self._silence = 0
         self._older_than_s = settings.older_than_s
         self._room_elsewhere = True
+        self._quiet_rounds, self._asked = 0, False
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self) -> frozenset[WorkerTask]:
@@ -141,8 +146,14 @@ class Maintenance:
         do_each(self.stop_unwanted, self.stop_overdue)
         self._silence += 1
         self._older_than_s = unattended_s(self._settings.older_than_s, self._silence)
-        worker = self._settings.worker
-        pending = self._ports.pending.of_worker(worker.id, self._older_than_s or 0.0, worker.window)
+        self._quiet_rounds += 1
+        is_idle = self._quiet_rounds > IDLE_ROUNDS and not self._groups.traversals()
+        self._asked = not (is_idle and self._asked)
+        worker, pending = self._settings.worker, frozenset[WorkerTask]()
+        if self._asked:
+            pending = self._ports.pending.of_worker(worker.id, self._older_than_s or 0.0, worker.window)
+        if pending:
+            self._quiet_rounds = 0
         if WorkerTask.GIVE_BACK not in pending:
             self._forgotten = frozenset()
         tasks: dict[Callable[[], object], WorkerTask | None] = {
@@ -246,7 +257,7 @@ class Maintenance:
 
     def heard(self) -> None:
         """A message has come."""
-        self._silence = 0
+        self._silence = self._quiet_rounds = 0
 
     def help_out(self) -> None:
         """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""

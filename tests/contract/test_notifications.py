@@ -30,7 +30,7 @@ from convergence.engine.notifications import sending
 from convergence.engine.notifications.addresses import AddressRefused, checked, destination, networks
 from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
-from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
+from convergence.engine.notifications.relay import SELDOM, SESSION_S, Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender, NotDelivered
 from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
 from convergence.engine.reads.formats import moment
@@ -101,14 +101,16 @@ class Telling:
             time.sleep(0.01)
         raise AssertionError('it does not come')
 
-    def relay(self, engine_id='e1', bus=None, interval_s=None, *, begin=lambda name, tell: tell(), options=None):
+    def relay(
+        self, engine_id='e1', bus=None, interval_s=None, *, begin=lambda name, tell: tell(), options=None, **more
+    ):
         progress = ProgressReports(
             UntoldProgress(self.store), self.store, self.harness.reader, self.harness.new_id, interval_s
         )
         ports = RelayPorts(
             self.harness.sweeps, Outbox(self.store), self.rows, progress, self.receiver, bus, self.harness.pending
         )
-        return Relay(ports, engine_id, options or RelayOptions(), begin=begin)
+        return Relay(ports, engine_id, options or RelayOptions(), begin=begin, **more)
 
     def add(self, url=URL, **more):
         return self.webhooks.create_webhook(self.harness.context, url, **more)
@@ -261,6 +263,53 @@ def test_one_engine_at_a_time_empties_the_outbox_and_one_tells_a_webhook(telling
     telling.rows.release(webhook['id'])
     telling.relay('e2').turn()
     assert len(telling.receiver.told) == 1
+
+
+def test_while_another_engine_asks_with_every_turn_this_one_does_with_every_fifth_if_it_found_nothing(telling):
+    asked, another_asks = [], True
+    relay = telling.relay('e2', another_asks=lambda: another_asks)
+    pending = SimpleNamespace(of_relay=lambda progress_s: asked.append(progress_s) or telling.harness.pending_of_relay)
+    telling.harness.pending_of_relay = frozenset()
+    relay._pending = pending
+
+    def turns(number):
+        before = len(asked)
+        for _ in range(number):
+            relay.turn()
+        return len(asked) - before
+
+    assert [turns(1), turns(4), turns(1), turns(10)] == [1, 0, 1, 2]
+    another_asks = False
+    assert turns(3) == 3
+    another_asks = True
+    # Where it has found something it asks again: one engine may not be enough.
+    telling.harness.pending_of_relay = frozenset({RelayTask.TELL_WEBHOOKS})
+    assert (turns(4), turns(1), turns(3)) == (0, 1, 3)
+
+
+def test_the_engine_that_alone_may_carry_asks_with_every_turn(telling, monkeypatch):
+    """However many others do: what they find they may not carry."""
+    now = time.monotonic()
+    monkeypatch.setattr('convergence.engine.notifications.relay.time', SimpleNamespace(monotonic=lambda: now))
+    relay = telling.relay('e2', another_asks=lambda: True)
+    telling.add()
+    telling.harness.create(things(['a']))
+    relay.turn()
+    assert telling.count(OUTBOX) == 0
+    for name in 'bcd':
+        relay.turn()
+        telling.harness.create(things([name]), name=name)
+        assert telling.count(OUTBOX) > 0
+        relay.turn()
+        assert telling.count(OUTBOX) == 0
+    relay.turn()
+    now += SESSION_S + 0.1
+    telling.harness.create(things(['e']), name='e')
+    relay.turn()
+    assert telling.count(OUTBOX) > 0
+    for _ in range(SELDOM):
+        relay.turn()
+    assert telling.count(OUTBOX) == 0
 
 
 def test_what_there_is_to_do_is_told_before_it_is_done_and_one_statement_tells_that_there_is_nothing(engine):

@@ -187,6 +187,16 @@ def test_each_object_is_handed_to_one_observer_until_its_lease_is_over(rows):
     assert rows.observations.write('C', [look(again[0])]) == 1
 
 
+def test_it_is_told_when_the_next_object_is_due(rows):
+    assert rows.observations.due_in_s() is None
+    enrol(rows)
+    assert rows.observations.due_in_s() <= 0.0
+    leased = rows.observations.lease('o', 10, 60.0)
+    assert 50.0 < rows.observations.due_in_s() <= 60.0
+    rows.observations.put_off('o', [leased[0].row.id], 30.0)
+    assert 20.0 < rows.observations.due_in_s() <= 30.0
+
+
 def test_ten_who_lease_at_once_never_get_the_same(rows):
     enrol(rows)
     held = at_once(*(lambda name=str(each): rows.observations.lease(name, 1, 1000.0) for each in range(4)))

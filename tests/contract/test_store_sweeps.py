@@ -340,6 +340,15 @@ def test_one_sweeps_at_a_time_until_its_turn_is_over(backend):
     assert not backend.sweeps.take_duty('sweeper', 'a', FOR_EVER)
 
 
+def test_others_see_for_how_long_a_duty_is_held(backend):
+    assert backend.sweeps.duty_held_s('sweeper', 'b') <= 0.0
+    assert backend.sweeps.take_duty('sweeper', 'a', 60.0)
+    assert 50.0 < backend.sweeps.duty_held_s('sweeper', 'b') <= 60.0
+    assert backend.sweeps.duty_held_s('sweeper', 'a') <= 0.0
+    assert backend.sweeps.take_duty('sweeper', 'a', -1.0)
+    assert backend.sweeps.duty_held_s('sweeper', 'b') < 0.0
+
+
 def test_of_many_candidates_one_is_elected(backend):
     took = at_once(*(lambda name=name: backend.sweeps.take_duty('sweeper', name, FOR_EVER) for name in 'abcdefgh'))
     assert took.count(True) == 1

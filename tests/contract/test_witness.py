@@ -15,8 +15,8 @@ from convergence.core.model import Action, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource
 from convergence.db.queries.roster import Roster
 from convergence.db.queries.sweeps import Sweeps
-from convergence.db.queries.witness import LostCommits, Witness
-from convergence.db.schema.models import METADATA, SERVICE
+from convergence.db.queries.witness import LOOKS_EVERY, LostCommits, Witness
+from convergence.db.schema.models import DUTY, METADATA, SERVICE
 from convergence.db.statements.counting import count
 from convergence.db.statements.store import Store
 from convergence.worker.recent import SURE_AFTER, Recent
@@ -125,7 +125,7 @@ def test_a_commit_whose_answer_was_lost_is_no_loss(store: Store) -> None:
         assert beaten(witness, told) is None
 
 
-def test_a_heartbeat_tells_of_the_process_and_is_one_statement_where_the_database_answers_with_what_is_seen(
+def test_a_heartbeat_tells_of_the_process_and_is_one_statement_where_the_database_can_tell_that_all_is_as_expected(
     store: Store,
 ) -> None:
     witness, sent = Witness(store, 'A', LEASE_S), Counter[str]()
@@ -135,12 +135,87 @@ def test_a_heartbeat_tells_of_the_process_and_is_one_statement_where_the_databas
         pass
     sent.clear()
     assert witness.beat({'busy': 3})
-    answers = store.engine.dialect.name == 'postgresql'
-    assert (sent['statements'], sent['commits']) == ((1, 0) if answers else (2, 1))
+    costs = {'postgresql': (1, 0), 'mysql': (1, 1), 'sqlite': (2, 1)}
+    assert (sent['statements'], sent['commits']) == costs[store.engine.dialect.name]
     stop()
     (told,) = (each.load for each in Roster(store).services() if each.id == 'A')
     assert told == {'busy': 3, 'database': witness.server}
     assert bool(witness.server) is (store.engine.dialect.name != 'sqlite')
+
+
+def test_a_process_looks_at_everything_with_every_sixth_heartbeat_at_least(store: Store) -> None:
+    witness, sent, costs = Witness(store, 'A', LEASE_S), Counter[str](), []
+    stop = count(store.engine, lambda kind: sent.update([kind]))
+    for _ in range(2 * LOOKS_EVERY + 1):
+        sent.clear()
+        assert witness.beat({})
+        costs.append(sent['statements'])
+    stop()
+    often = {'postgresql': [1] * LOOKS_EVERY, 'mysql': [1] * (LOOKS_EVERY - 1) + [2], 'sqlite': [2] * LOOKS_EVERY}
+    assert costs[1:] == 2 * often[store.engine.dialect.name]
+
+
+@pytest.mark.parametrize('beats', range(1, LOOKS_EVERY + 2))
+def test_with_each_heartbeat_it_is_noticed_that_sweeps_are_lost(store: Store, beats: int) -> None:
+    """Also of those that a heartbeat has seen which looked at nothing else."""
+    told, sweeps = Losses(), Sweeps(store)
+    witness = Witness(store, 'A', LEASE_S, told.append)
+    for _ in range(beats):
+        sweeps.take_duty('sweeper', 'E', 5.0)
+        beaten(witness, told)
+    with store.writing() as connection:
+        connection.execute(update(DUTY).where(DUTY.c.name == 'sweeper').values(turns=DUTY.c.turns - 1))
+        connection.commit()
+    assert beaten(witness, told) is not None
+    assert [beaten(witness, told) for _ in range(LOOKS_EVERY)] == [None] * LOOKS_EVERY
+
+
+@pytest.mark.parametrize('beats', range(1, LOOKS_EVERY + 2))
+def test_with_each_heartbeat_it_is_noticed_that_own_heartbeats_are_lost(store: Store, beats: int) -> None:
+    told = Losses()
+    witness = Witness(store, 'A', LEASE_S, told.append)
+    for _ in range(beats + 1):
+        standby = saved(store)
+        beaten(witness, told)
+    with store.writing() as connection:
+        (was,) = (row['beats'] for row in standby[SERVICE.name] if row['id'] == 'A')
+        connection.execute(update(SERVICE).where(SERVICE.c.id == 'A').values(beats=was - 1))
+        connection.commit()
+    assert beaten(witness, told) is not None
+    assert beaten(witness, told) is None
+
+
+@pytest.mark.parametrize('by_s', [-LEASE_S * 0.6, LEASE_S * 0.6])
+def test_with_each_heartbeat_it_is_noticed_that_the_clock_has_jumped(
+    store: Store, caplog: pytest.LogCaptureFixture, by_s: float
+) -> None:
+    watch = Watch()
+    witness = Witness(store, 'A', LEASE_S, clock=watch)
+    for _ in range(LOOKS_EVERY + 2):
+        assert witness.beat({})
+        assert caplog.records == []
+        watch.now -= by_s
+        assert witness.beat({})
+        assert [record.getMessage()[:37] for record in caplog.records] == ['The clock of the database has jumped ']
+        caplog.clear()
+
+
+def test_with_each_heartbeat_it_is_noticed_that_the_process_is_not_known_any_more(store: Store) -> None:
+    witness = Witness(store, 'A', LEASE_S)
+    for _ in range(LOOKS_EVERY + 2):
+        assert witness.beat({})
+        Roster(store).leave('A')
+        assert not witness.beat({})
+        Roster(store).register('A', 'worker', 'host', '1', LEASE_S)
+    assert witness.beat({})
+
+
+def test_it_is_noticed_that_another_server_answers(store: Store) -> None:
+    witness = Witness(store, 'A', LEASE_S)
+    assert witness.beat({})
+    here, witness.server = witness.server, 'another' if witness.server else ''
+    assert witness.beat({})
+    assert witness.server == here
 
 
 def test_a_server_whose_clock_is_behind_is_told_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:

@@ -36,7 +36,7 @@ def clock() -> Clock:
 @pytest.fixture
 def sweeper(harness: Harness, clock: Clock) -> Sweeper:
     """A sweeper that has swept a moment ago."""
-    made = harness.sweeper(SweepOptions(older_than_s=-1.0, lease_s=LEASE_S))
+    made = harness.sweeper(SweepOptions(older_than_s=-1.0, lease_s=LEASE_S, clock=clock))
     made._tasks.reach = Reach(LEASE_S, clock)
     made.sweep()
     return made

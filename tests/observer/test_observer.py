@@ -6,6 +6,7 @@ import pytest
 
 from convergence.core.observation import LookSource, ObservedState, pause_s
 from convergence.observer.budget import CallBudget
+from convergence.observer.observer import QUIET_TURNS
 from convergence.resources.contract import Observed, TransientFailure
 from tests.harness import Harness, things
 from tests.observing import EVERY_S, Observing
@@ -135,6 +136,46 @@ def test_of_many_observers_each_object_is_looked_at_by_one(harness):
     for each in crowd:
         each.look()
     assert looks(harness) == dict.fromkeys('abcdefgh', 1)
+
+
+def quiet(observing):
+    """Nothing was due for a while: the last rest, which is as long as it gets."""
+    rests = [observing.observer.round() for _ in range(QUIET_TURNS + 1)]
+    assert rests[:QUIET_TURNS] == [1.0] * QUIET_TURNS
+    return rests[-1]
+
+
+def test_where_nothing_was_due_for_a_while_rests_are_longer_but_end_when_something_is_due(harness):
+    observing = Observing(harness)
+    assert quiet(observing) == 3.0
+    stack_id = made(harness, 'ab')
+    observing.look(stack_id)
+    in_s = 1000.0
+    for lasts_s, rests_s in ((1000.0, 3.0), (2.5, 2.5), (0.4, 1.0)):
+        observing.rows.ask([stack_id], LookSource.REQUEST)
+        leased = observing.rows.lease('o', 10, 60.0)
+        observing.rows.put_off('o', [each.row.id for each in leased], in_s)
+        assert observing.observer.round() == 3.0
+        observing.rows.due_in_s, due_in_s = lambda lasts_s=lasts_s: lasts_s, observing.rows.due_in_s
+        assert observing.observer.round() == rests_s
+        observing.rows.due_in_s = due_in_s
+
+
+def test_what_somebody_asks_for_in_a_long_rest_is_looked_at_after_it_and_then_rests_are_short_again(harness):
+    observing = Observing(harness)
+    stack_id = made(harness, 'ab')
+    observing.look(stack_id)
+    assert quiet(observing) == 3.0
+    observing.rows.ask([stack_id], LookSource.REQUEST)
+    assert observing.observer.round() == 0.0
+    assert {each.source for each in observing.known(stack_id).values()} == {LookSource.REQUEST}
+    assert quiet(observing) == 3.0
+
+
+def test_no_rest_is_longer_than_the_shortest_interval(harness):
+    """What engines enrol meanwhile may be due by then."""
+    assert quiet(Observing(harness, intervals={'Test::Thing': 100.0, 'Test::Other': 2.0})) == 2.0
+    assert quiet(Observing(harness, intervals={'Test::Thing': 0.2})) == 1.0
 
 
 def test_what_a_dead_observer_had_in_hand_is_looked_at_when_its_lease_is_over(harness):

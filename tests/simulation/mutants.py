@@ -683,7 +683,7 @@ MUTANTS = (
     ),
     Mutant(
         'drop the sweeper',
-        (Edit('convergence.engine.sweeper.sweeper:Sweeper.sweep', 'if not is_ours:', 'if True:'),),
+        (Edit('convergence.engine.sweeper.sweeper:Sweeper.sweep', 'if not self.duty.is_ours():', 'if True:'),),
         ('all_messages_are_lost', 'worker_dies_while_creating'),
     ),
     Mutant(

@@ -12,8 +12,10 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.db.scopes import OneNode, WholeStack
 from convergence.resources.contract import Answer, Call, Done, InProgress
-from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.maintenance import IDLE_ROUNDS
+from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.harness import Harness
+from tests.inline_groups import InlineGroups
 
 PATIENCE_S = 60.0
 
@@ -270,6 +272,39 @@ def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(h
         return harness.state(stack_id) == 'CREATE_COMPLETE'
 
     eventually(done)
+
+
+def test_a_worker_with_nothing_to_do_asks_with_every_second_round_and_never_leaves_out_two(harness: Harness) -> None:
+    options = WorkerOptions('host', '1', unattended_s=-1.0)
+    timing = Timing(groups=lambda threads, left: InlineGroups())
+    worker = WorkerService(
+        harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing
+    )
+    harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
+    asked: list[int] = []
+    ask = harness.ports.pending.of_worker
+    harness.ports.pending.of_worker = lambda *given: asked.append(1) or ask(*given)  # type: ignore[method-assign]
+
+    def rounds(number: int) -> str:
+        """In which of some rounds it asks."""
+        found = ''
+        for _ in range(number):
+            asked.clear()
+            worker.reconcile()
+            found += '-x'[len(asked)]
+        return found
+
+    assert rounds(IDLE_ROUNDS + 6) == 'x' * IDLE_ROUNDS + '-x-x-x'
+    harness.messages.lost = True
+    stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
+    # What was left is found with the second round. Having found something it asks with each, for as long as at first.
+    assert rounds(2) == '-x'
+    assert harness.row(stack_id, 'a').status is Status.COMPLETE
+    assert rounds(1) == 'x'
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+    assert rounds(IDLE_ROUNDS + 4) == 'x' * IDLE_ROUNDS + '-x-x'
+    worker.check_resource(None, 'of no traversal', 0)
+    assert rounds(IDLE_ROUNDS + 2) == 'x' * IDLE_ROUNDS + '-x'
 
 
 def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Harness) -> None:

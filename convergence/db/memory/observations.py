@@ -216,6 +216,11 @@ class MemoryObservations:
                 if key in self._rows:
                     self._rows[key] = replace(self._rows[key], **FRESH)
 
+    def due_in_s(self) -> float | None:
+        """Seconds until the next object is to be looked at; None: none is observed."""
+        due_at = min((each.due_at for each in self._rows.values()), default=None)
+        return None if due_at is None else due_at - self._memory.clock()
+
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again."""
         with self._writing() as tables:

@@ -113,6 +113,11 @@ class MemorySweeps:
         self._duties[name] = (holder, now + for_s)
         return True
 
+    def duty_held_s(self, name: str, holder: str) -> float:
+        """For how many seconds more somebody else has a duty."""
+        present, until = self._duties.get(name, (holder, 0.0))
+        return 0.0 if present == holder else until - self._memory.clock()
+
     def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
         tables, now = self._memory.seen(), self._memory.clock()

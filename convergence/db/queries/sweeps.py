@@ -303,6 +303,13 @@ class Sweeps(NestedSweeps):
         )
         return self._store.write(lambda connection: written_alone(connection, take, {}).rowcount == 1, self.take_duty)
 
+    def duty_held_s(self, name: str, holder: str) -> float:
+        """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
+        held = select(DUTY.c.until - database_now()).where(DUTY.c.name == name, DUTY.c.holder != holder)
+        with self._store.reading() as connection:
+            seconds: float | None = connection.execute(held).scalar()
+        return 0.0 if seconds is None else seconds
+
     def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
 

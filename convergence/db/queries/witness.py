@@ -9,12 +9,25 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, String, Update, bindparam, func, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Double,
+    Integer,
+    Row,
+    Select,
+    String,
+    Update,
+    bindparam,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.engine import Connection
 from typing_extensions import override
 
 from convergence.core.model import Json
@@ -67,6 +80,9 @@ _SERVER_IS = {
 }
 """Which server answers, whatever stands between, by the kind of database."""
 
+LOOKS_EVERY = 6
+"""Where a heartbeat can tell nothing but that all is as it was expected, so many heartbeats come with one look."""
+
 _OWN, _ANY, _OTHER = SERVICE.alias('own'), SERVICE.alias('any_process'), SERVICE.alias('other')
 # As things are before a heartbeat that answers with it.
 _OTHERS = (
@@ -97,6 +113,21 @@ def _witnessed(database: str) -> Update:
     return BEAT.returning(database_now(), SERVICE.c.beats, *_seen(database))
 
 
+@cache
+def _expected(database: str) -> Update:
+    """The heartbeat that is sent if everything is as it was expected, for a server that answers an UPDATE with numbers.
+
+    One of them is told by ``last_insert_id``: how often the duty was taken.
+    """
+    turns = func.last_insert_id(func.coalesce(select(func.max(DUTY.c.turns)).scalar_subquery(), 0))
+    return BEAT.where(
+        SERVICE.c.beats == bindparam('beats_seen'),
+        literal_column(_SERVER_IS[database], String) == bindparam('server_seen'),
+        database_now().between(bindparam('earliest', type_=Double()), bindparam('latest', type_=Double())),
+        turns >= bindparam('turns_seen', type_=Integer()),
+    )
+
+
 class Witness:
     """Compares what one process sees of its database with what it has seen before.
 
@@ -121,16 +152,23 @@ class Witness:
         self._clock = clock
         self._last: tuple[Sight, float] | None = None
         self._behind = False
+        self._as_expected = 0
         self.server = ''
 
     def beat(self, load: Mapping[str, Json]) -> bool:
-        """Send the heartbeat of the process, and look. On PostgreSQL that is one statement; else the look comes first.
+        """Send the heartbeat of the process, and look.
+
+        On PostgreSQL that is one statement. MariaDB and MySQL are told what is expected: where they find it so there is
+        no look. Else the look comes first.
 
         :param load: how busy the process is. It is told which database server answered last, too.
         :returns: whether the process is still registered; if not, it has been declared dead and must stop its work.
         :raises DatabaseUnavailable: see `look`.
         """
-        if self._store.engine.dialect.name != 'postgresql' or self._last is None:
+        database = self._store.engine.dialect.name
+        if database == 'mysql' and self._is_as_expected(load):
+            return True
+        if database != 'postgresql' or self._last is None:
             self.look()
             return Roster(self._store).beat(self._id, self._told(load))
         values = {'key': self._id, 'busy': self._told(load)}
@@ -152,6 +190,36 @@ class Witness:
         with self._store.reading() as connection:
             row = connection.execute(_look(connection.dialect.name), {'key': self._id}).one()
         return self._look_at(row)
+
+    def _is_as_expected(self, load: Mapping[str, Json]) -> bool:
+        """Send the heartbeat if nothing is seen that a look would tell of; whether it was sent."""
+        last, at = self._last or (None, 0.0)
+        if last is None or last.beats is None or self._as_expected + 1 >= LOOKS_EVERY:
+            self._as_expected = 0
+            return False
+        seen_at = self._clock()
+        now, beats = last.now + (seen_at - at), last.beats + 1
+        expected = {
+            'key': self._id,
+            'busy': self._told(load),
+            'beats_seen': beats,
+            'server_seen': self.server,
+            'earliest': now - self._most_s,
+            'latest': now + self._most_s,
+            'turns_seen': last.turns,
+        }
+
+        def beat(connection: Connection) -> int | None:
+            sent = written_alone(connection, _expected('mysql'), expected)
+            return sent.lastrowid if sent.rowcount == 1 else None
+
+        turns = self._store.write(beat, Roster.beat)
+        if turns is None:
+            self._as_expected = 0
+            return False
+        self._as_expected += 1
+        self._last = replace(last, now=now, beats=beats, turns=turns), seen_at
+        return True
 
     def _told(self, load: Mapping[str, Json]) -> dict[str, Json]:
         return {**load, 'database': self.server}

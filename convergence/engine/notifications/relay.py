@@ -34,6 +34,8 @@ MOST_OF_HOST = 2
 """Webhooks of one host that an engine tells at the same time."""
 TIDY_S = 3600.0
 """Seconds between two looks for what waits for a message bus, where there is none."""
+SELDOM = 5
+"""An engine asks only with every so many turns while another one does with each, and it found nothing itself."""
 SESSION_S = 30.0
 """For how long one webhook is told before others have their turn."""
 
@@ -81,11 +83,17 @@ class RelayPorts:
     pending: PendingPort = ALL_PENDING
 
 
+def nobody() -> bool:
+    """The default of whether another engine asks with every turn."""
+    return False
+
+
 class Relay:
     """Looks for what is to be told, again and again.
 
     :param engine_id: of this process, for the election.
     :param begin: runs what tells one webhook.
+    :param another_asks: whether another engine looks with every turn what there is to tell.
     """
 
     def __init__(
@@ -94,6 +102,7 @@ class Relay:
         engine_id: str,
         options: RelayOptions,
         begin: Callable[[str, Callable[[], object]], object] = start_thread,
+        another_asks: Callable[[], bool] = nobody,
     ) -> None:
         self._sweeps = ports.sweeps
         self._outbox = ports.outbox
@@ -105,6 +114,9 @@ class Relay:
         self._engine_id = engine_id
         self._options = options
         self._begin = begin
+        self._another_asks = another_asks
+        self._turns_left_out = SELDOM
+        self._carries_until = 0.0
         self._stopping = ThreadEvent()
         self._thread: RunningThread | None = None
         self._lock = Lock()
@@ -128,11 +140,21 @@ class Relay:
 
         :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next turn.
         """
+        if self._is_left_to_another():
+            return
         pending = self._pending.of_relay(self._progress.interval_s)
+        # Where there is something to tell, one engine may not be enough.
+        self._turns_left_out = SELDOM if pending else 0
         if self._is_to_carry(pending):
             self._carry()
         if pending:
             self._tell_webhooks()
+
+    def _is_left_to_another(self) -> bool:
+        """Whether to leave it to another engine to see what there is to tell. Not while only this one may carry it."""
+        self._turns_left_out += 1
+        carries = time.monotonic() < self._carries_until
+        return not carries and self._turns_left_out < SELDOM and self._another_asks()
 
     def _is_to_carry(self, pending: frozenset[RelayTask]) -> bool:
         """Whether there is something to do for the one engine that empties the outbox."""
@@ -142,7 +164,9 @@ class Relay:
 
     def _carry(self) -> None:
         """Empty the outbox, if it is for this engine to do."""
-        if self._sweeps.take_duty(DUTY, self._engine_id, max(3 * self._options.interval_s, SESSION_S)):
+        begun, for_s = time.monotonic(), max(3 * self._options.interval_s, SESSION_S)
+        if self._sweeps.take_duty(DUTY, self._engine_id, for_s):
+            self._carries_until = begun + for_s
             self._progress.report()
             while self._outbox.fan_out(BATCH, to_bus=self._bus is not None) == BATCH:
                 pass

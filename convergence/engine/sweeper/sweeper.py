@@ -10,6 +10,7 @@ import logging
 from convergence.concurrency import RunningThread, ThreadEvent, start_thread
 from convergence.core.claim import Worker
 from convergence.db.ports import SweepsPort
+from convergence.engine.sweeper.duty import Duty
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.errors import DatabaseUnavailable
 
@@ -22,13 +23,22 @@ class Sweeper:
     """Looks for work that nobody attends to, again and again.
 
     :param worker: this process, for the election and for the events that it stores.
+    :ivar duty: tells which engine sweeps.
     """
 
     def __init__(self, sweeps: SweepsPort, tasks: SweepTasks, options: SweepOptions, worker: Worker) -> None:
-        self._sweeps = sweeps
+        # Who has not been answered for half of a lease may have been cut off: see `convergence.engine.sweeper.reach`.
+        self.duty = Duty(
+            sweeps,
+            DUTY,
+            worker.id,
+            options.interval_s,
+            options.lease_s / 3,
+            lambda: tasks.reach.answered(),
+            options.clock,
+        )
         self._tasks = tasks
         self._options = options
-        self._worker = worker
         self._stopping = ThreadEvent()
         self._thread: RunningThread | None = None
 
@@ -51,9 +61,7 @@ class Sweeper:
         """
         reach = self._tasks.reach
         try:
-            is_ours = self._sweeps.take_duty(DUTY, self._worker.id, self._options.interval_s * 3)
-            reach.answered()
-            if not is_ours:
+            if not self.duty.is_ours():
                 return 0
             attended = self._tasks.all()
             reach.answered()

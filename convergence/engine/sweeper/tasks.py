@@ -136,6 +136,7 @@ class SweepTasks:
             SweepTask.REPAIR: self.repair,
         }
         idle, attended = self._idle(), 0
+        self.reach.answered()
         for name, task in tasks.items():
             # What one of them has done may be something for those that come after it.
             if attended or name not in idle:
