@@ -2,10 +2,13 @@
 
 import math
 import select
+import time
 from collections import Counter
 
 import pytest
+from oslo_db.exception import DBError
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from convergence.db.statements.connection import connect
 from convergence.db.statements.counting import count
@@ -33,9 +36,10 @@ def look(database):
         return connection.execute(text('SELECT 1')).scalar_one()
 
 
-def write(database, fails=False):
+def write(database, holder=None, fails=False):
     def act(connection):
-        connection.execute(text("UPDATE duty SET holder = NULL WHERE name = 'nobody'"))
+        where = text("UPDATE duty SET holder = NULL WHERE name = 'nobody'")
+        connection.execute(where if holder is None else text('UPDATE duty SET holder = :holder'), {'holder': holder})
         if fails:
             raise RuntimeError
 
@@ -48,12 +52,36 @@ def test_a_connection_in_use_is_not_asked_whether_it_is_there_and_nothing_is_und
         write(database)
     assert sent == {'statements': 3, 'commits': 3}
     look(database)
-    begun = database.dialect.name != 'postgresql'  # there what only reads is in no transaction
+    begun = database.dialect.name == 'sqlite'  # elsewhere what only reads is in no transaction, or ends its own
     assert sent == {'statements': 4, 'commits': 3, **({'rollbacks': 1} if begun else {})}
     with pytest.raises(RuntimeError):
         write(database, fails=True)
     assert sent == {'statements': 5, 'commits': 3, 'rollbacks': 1 + begun}
+    assert look(database) == 1
     database.dispose()
+
+
+def test_who_reads_a_part_of_an_answer_or_gets_none_leaves_nothing_behind(url):
+    database, _ = opened(url, math.inf)
+    with Store(database).reading() as connection:
+        connection.execute(text('SELECT 1 UNION SELECT 2'))
+    assert look(database) == 1
+    with pytest.raises((DBError, SQLAlchemyError)), Store(database).reading() as connection:
+        connection.execute(text('SELECT nothing FROM nowhere'))
+    assert look(database) == 1
+    database.dispose()
+
+
+def test_each_question_sees_what_was_committed_before_it(url):
+    database, other = opened(url, math.inf)[0], opened(url, math.inf)[0]
+    with Store(database).reading() as connection:
+        names = [name for (name,) in connection.execute(text('SELECT name FROM duty'))]
+        if other.dialect.name != 'sqlite':
+            write(other, said := f'{time.monotonic()}')
+            found = {each for (each,) in connection.execute(text('SELECT holder FROM duty'))}
+            assert names and found == {said}
+    database.dispose()
+    other.dispose()
 
 
 @pytest.mark.parametrize('url', ['postgresql', 'mariadb'], indirect=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+COMMIT = 'COMMIT'
+"""How a text ends, or goes on, that takes the commit along."""
+
 
 class Committing:
     """Part of a connection on which a commit may take the last statements along.

@@ -143,7 +143,8 @@ def _mysql(note: Note, dialect: Any, record: Any, arguments: Any, options: Any) 
             super().commit()
 
         def rollback(self) -> None:
-            note('rollbacks')
+            if not self.is_over:
+                note('rollbacks')
             super().rollback()
 
     return opened(dialect, record, arguments, options, Connection)

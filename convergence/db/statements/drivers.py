@@ -22,16 +22,13 @@ from typing import Any, TypeAlias
 from sqlalchemy import Executable
 from sqlalchemy.engine import Connection, CursorResult
 
-from convergence.db.statements.committing import Committing
+from convergence.db.statements.mysql_connections import Ending
 
 MULTI_STATEMENTS = 1 << 16
 """Flag of a connection of MariaDB and MySQL: a text may hold several statements."""
 
 SEVERAL = 'several'
 """Key in the `info` of a connection on which several statements may go together."""
-
-COMMIT = 'COMMIT'
-"""How a text ends, or goes on, that takes the commit along."""
 
 DriverConnection: TypeAlias = Any
 """A connection of a driver, or its class."""
@@ -53,11 +50,27 @@ def opened(dialect: Any, record: Any, arguments: Any, options: Any, kind: Driver
 
 
 @contextmanager
-def without_transactions(connection: Connection) -> Iterator[None]:
-    """While it is open, each statement is a transaction of its own where the driver can: nothing begins one or ends it.
+def read_alone(connection: Connection) -> Iterator[None]:
+    """While it is open, each statement is a transaction of its own where there are ways to a server to be saved.
 
-    So what reads once goes to PostgreSQL once. Elsewhere to end a transaction costs the server little.
+    So what reads once goes there once. PostgreSQL does it by itself; MariaDB and MySQL are told the end of the
+    transaction with the statement.
     """
+    driven: Any = connection.connection.dbapi_connection
+    if isinstance(driven, Ending):
+        driven.reads_alone = True
+        try:
+            yield
+        finally:
+            driven.reads_alone = False
+    else:
+        with _without_transactions(connection):
+            yield
+
+
+@contextmanager
+def _without_transactions(connection: Connection) -> Iterator[None]:
+    """While it is open, nothing begins a transaction at PostgreSQL, or ends one."""
     driven = connection.connection.dbapi_connection if connection.dialect.name == 'postgresql' else None
     if driven is None:
         yield
@@ -70,11 +83,11 @@ def without_transactions(connection: Connection) -> Iterator[None]:
 
 
 def written_alone(connection: Connection, statement: Executable, values: Mapping[str, Any]) -> CursorResult[Any]:
-    """Carry out a statement beside which its transaction has no other: see `without_transactions`.
+    """Carry out a statement beside which its transaction has no other.
 
-    Where nothing was begun the commit that follows sends nothing.
+    PostgreSQL commits it by itself, and the commit that follows sends nothing.
     """
-    with without_transactions(connection):
+    with _without_transactions(connection):
         return connection.execute(statement, values)
 
 
@@ -89,4 +102,4 @@ def connection_class(dialect: Any) -> DriverConnection:
 
 @cache
 def _of_mysql(base: Any) -> Any:
-    return type('Connection', (Committing, base), {})
+    return type('Connection', (Ending, base), {})

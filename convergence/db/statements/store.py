@@ -25,7 +25,7 @@ from convergence.db.scopes import Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.changing import BeginNode
-from convergence.db.statements.drivers import without_transactions
+from convergence.db.statements.drivers import read_alone
 from convergence.db.statements.load import load, look_at_free, view_of_free
 from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
 from convergence.db.statements.together import Writes
@@ -209,7 +209,7 @@ class Store:
         with (
             failures.translated_errors(),
             self.engine.connect().execution_options(reads_only=True) as connection,
-            without_transactions(connection),
+            read_alone(connection),
         ):
             yield connection
 

@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 
 from sqlalchemy.engine import Connection
 
-from convergence.db.statements.drivers import COMMIT, SEVERAL
+from convergence.db.statements.committing import COMMIT
+from convergence.db.statements.drivers import SEVERAL
 from convergence.db.statements.failures import is_duplicate
 from convergence.db.statements.hot import FEW, FewRows, HotCall, as_raised, executed
 from convergence.errors import Conflict
