@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Executable
 from sqlalchemy.engine import Connection, CursorResult
 
-from convergence.db.statements.mysql_connections import Ending
+from convergence.db.statements.mysql_connections import EndingInText
 
 MULTI_STATEMENTS = 1 << 16
 """Flag of a connection of MariaDB and MySQL: a text may hold several statements."""
@@ -57,7 +57,7 @@ def read_alone(connection: Connection) -> Iterator[None]:
     transaction with the statement.
     """
     driven: Any = connection.connection.dbapi_connection
-    if isinstance(driven, Ending):
+    if isinstance(driven, EndingInText):
         driven.reads_alone = True
         try:
             yield
@@ -102,4 +102,4 @@ def connection_class(dialect: Any) -> DriverConnection:
 
 @cache
 def _of_mysql(base: Any) -> Any:
-    return type('Connection', (Ending, base), {})
+    return type('Connection', (EndingInText, base), {})

@@ -13,7 +13,7 @@ from typing_extensions import override
 from convergence.db.statements.committing import COMMIT, Committing
 
 
-class Ending(Committing):
+class EndingInText(Committing):
     """Part of a connection that may end the transaction of a statement in the text of that.
 
     :ivar reads_alone: whether each statement is a transaction of its own.
@@ -23,10 +23,10 @@ class Ending(Committing):
     reads_alone = False
     is_over = False
 
-    def query(self, text: Any, *more: Any) -> Any:
+    def query(self, text: Any, *more: Any) -> int | None:
         """Send a text, with what ends its transaction where that is wanted. One that fails ends nothing."""
         self.is_over = False
-        answer = super().query(self._ended(text) if self.reads_alone else text, *more)  # type: ignore[misc]
+        answer: int | None = super().query(self._ended(text) if self.reads_alone else text, *more)  # type: ignore[misc]
         self.is_over = self.reads_alone
         return answer
 
