@@ -357,6 +357,22 @@ def test_what_is_known_is_counted_and_shown_with_its_rows(rows):
     assert observations.known(['S'], drifted=True) == []
 
 
+def test_who_asks_for_what_was_due_while_the_stack_was_at_work_need_not_wait_for_the_end_of_a_lease(rows):
+    """A demo once waited for a minute: its objects had been due in the middle of an update."""
+    enrol(rows)
+    rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
+    assert rows.observations.lease('A', 10, 1000.0) == []
+    rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
+    another_moment()
+    assert rows.observations.lease('A', 10, 1000.0) == [], 'for a while nobody is told'
+    rows.observations.ask(['S'], LookSource.REQUEST)
+    another_moment()
+    leased = rows.observations.lease('B', 10, 1000.0)
+    assert {each.row.id for each in leased} == {'R', 'R2'}
+    rows.observations.ask(['S'], LookSource.REQUEST)
+    assert rows.observations.lease('C', 10, 1000.0) == [], 'somebody looks already'
+
+
 def test_who_waits_for_looks_knows_how_many_are_left(rows):
     enrol(rows)
     assert rows.observations.waiting(['S']) == 0

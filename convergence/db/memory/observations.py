@@ -237,9 +237,10 @@ class MemoryObservations:
             if stack is None or stack.deleted_at is not None:
                 del self._rows[each.resource_id]
                 continue
-            held = replace(each, holder=holder, leased_at=now, due_at=now + for_s)
+            can_be_compared = row is not None and is_observable(stack, row)
+            held = replace(each, holder=holder if can_be_compared else None, leased_at=now, due_at=now + for_s)
             self._rows[each.resource_id] = held
-            if row is not None and is_observable(stack, row):
+            if row is not None and can_be_compared:
                 leased.append(Leased(held, row, stack))
         return leased
 

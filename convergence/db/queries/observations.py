@@ -195,6 +195,9 @@ _LEASE = HotList(
         )
     ),
 )
+_LET_GO = (
+    update(OBSERVATION).where(OBSERVATION.c.resource_id.in_(bindparam('keys', expanding=True))).values(holder=None)
+)
 _READ_LEASED = HotList(
     'keys',
     lambda length: (
@@ -378,7 +381,8 @@ class Observations:
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again.
 
-        Of what cannot be compared now (somebody works on it, it is suspended) nobody is told for a while.
+        Of what cannot be compared now (somebody works on it, it is suspended) nobody is told for a while, unless
+        somebody asks for it. Nobody holds that.
 
         :param holder: of this lease alone: a new one each time.
         """
@@ -397,10 +401,14 @@ class Observations:
                 connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(over)))
             # What is known of a row that is gone waits for what took its place (`enrol`): how often it was repaired.
             there = [row for row in found if row[_AT_ROW] is not None and row[0] not in over]
-            return [_leased(row, stacks[row[_AT_STACK]]) for row in there]
+            leased = [_leased(row, stacks[row[_AT_STACK]]) for row in there]
+            leased = [each for each in leased if is_observable(each.stack, each.row)]
+            nobodys = sorted(set(keys) - {each.observation.resource_id for each in leased} - set(over))
+            if nobodys:
+                connection.execute(_LET_GO, {'keys': nobodys})
+            return leased
 
-        leased = self._store.write(take, self.lease)
-        return [each for each in leased if is_observable(each.stack, each.row)]
+        return self._store.write(take, self.lease)
 
     def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
         """Keep what was seen under a lease; how much of it was taken.
