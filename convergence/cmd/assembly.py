@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -52,6 +51,7 @@ from convergence.engine.sweeper.presence import Presences
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.heartbeat import LAST_S, Heartbeat, Presence
+from convergence.randomness import new_id
 from convergence.resources.registry import Registry
 from convergence.rpc.client import QuestionClient, WorkerClient
 from convergence.rpc.server import EngineServer
@@ -60,11 +60,6 @@ from convergence.rpc.transport import connect as connect_broker
 
 if TYPE_CHECKING:
     from convergence.credentials.keystone import Keystone
-
-
-def new_id() -> str:
-    """An id that was never used before."""
-    return str(uuid.uuid4())
 
 
 def open_transport(settings: Settings, prefix: str | None = None) -> Transport:

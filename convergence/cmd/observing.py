@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts, new_id, observed_types
+from convergence.cmd.assembly import Parts, observed_types
 from convergence.db.ports import Ports
 from convergence.db.queries.witness import Witness
 from convergence.dispatch import Dispatcher
@@ -21,6 +21,7 @@ from convergence.observer.observer import Observer, Pacing
 from convergence.observer.service import KIND, ObserverService
 from convergence.observer.waking import Waking
 from convergence.observer.watching import Watching
+from convergence.randomness import new_id
 from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import CallAccess
 from convergence.rpc.client import EngineClient, WorkerClient

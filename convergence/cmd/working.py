@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts, new_id
+from convergence.cmd.assembly import Parts
 from convergence.db.ports import Ports
 from convergence.db.queries.witness import Witness
 from convergence.dispatch import Dispatcher
+from convergence.randomness import new_id
 from convergence.resources.invocation import CallAccess
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.context import CallerContext

@@ -8,7 +8,6 @@ at once; it does not repeat a run.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError, NoAnswer
+from convergence.randomness import new_id
 from convergence.simulator.belongings import Belongings
 from convergence.simulator.faults import NONE, Faults
 from convergence.simulator.goals import SimulatedGoals
@@ -358,8 +358,3 @@ class CrewEngines(AskedEngines):
             raise NoAnswer('the engine has died') from None
         if self._crew.loses():
             raise NoAnswer('the answer is lost')
-
-
-def new_id() -> str:
-    """An id that was never used before."""
-    return str(uuid.uuid4())

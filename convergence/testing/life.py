@@ -8,7 +8,6 @@ answer to any call may be lost.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,6 +37,7 @@ from convergence.core.results import Failed, NeedsReplacement, Parked, Postponed
 from convergence.core.rows import Node, Pending, ReceivedSignal, Resource, Retry, Stack, Traversal
 from convergence.core.views import FinishView, NodeView
 from convergence.documents import AnyJson
+from convergence.randomness import new_id
 from convergence.resources.attributes import attribute_names
 from convergence.resources.comparison import compare
 from convergence.resources.contract import Call, ResourceType, Signal
@@ -125,7 +125,7 @@ class Life:
         self._goes_on = True
         self._wanted: Mapping[str, Json] = fixture.properties
         self._registry = _OneType(_Fresh(fixture.make, self._made))
-        self._worker = Worker('worker', _new_id, creation=lambda name: self._registry.creation(name, SETTLES_S))
+        self._worker = Worker('worker', new_id, creation=lambda name: self._registry.creation(name, SETTLES_S))
         around = WorkerPort(
             self._record,
             self._escalate,
@@ -242,7 +242,7 @@ class Life:
         self._wanted, self._polls = properties, 0
         definition = Definition('thing', TYPE, dict(properties)) if phase is Phase.UPDATE else None
         asked = ('',) if phase is Phase.UPDATE else ()
-        node = Node(_new_id(), 0, phase, NodeStatus.READY, 'thing', self._last.id, definition, asked)
+        node = Node(new_id(), 0, phase, NodeStatus.READY, 'thing', self._last.id, definition, asked)
         traversal = Traversal(
             node.traversal_id, 'stack-id', Action.UPDATE, TraversalStatus.RUNNING, 'template', False, self._now, 1e12
         )
@@ -393,7 +393,3 @@ def carried(value: Any, what: str) -> AnyJson:
     if json.dumps(back, sort_keys=True) != json.dumps(value, sort_keys=True):
         raise AssertionError(f'{what} changes on its way through JSON')
     return back
-
-
-def _new_id() -> str:
-    return str(uuid.uuid4())

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from oslo_config import cfg
 from oslo_context.context import RequestContext
+from oslo_messaging._drivers import impl_rabbit
 
-from convergence.errors import ConfigurationError, MessagingUnavailable
+from convergence.errors import ConfigurationError, MessagingUnavailable, NotOffered
 from convergence.rpc import transport as transport_module
 from convergence.rpc.client import EngineClient, WorkerClient
-from convergence.rpc.server import WorkerServer
+from convergence.rpc.server import EngineServer, WorkerServer
 from convergence.rpc.transport import connect
 
 LONG_S = 60.0
@@ -197,6 +198,31 @@ def test_a_cut_connection_is_replaced_without_losing_the_service(open_transport,
     assert client.check_resource('t-1', 2)
     assert checks.arrived.get(timeout=LONG_S) == 2
     server.stop()
+
+
+def test_a_listener_that_works_does_not_look_up_all_the_time(open_transport, rabbit_url, exchange, monkeypatch):
+    for_s, consume = [], impl_rabbit.Connection.consume
+
+    def noted(connection, timeout=None):
+        for_s.append(timeout)
+        return consume(connection, timeout)
+
+    monkeypatch.setattr(impl_rabbit.Connection, 'consume', noted)
+    transport, checks = open_transport(rabbit_url, prefix=exchange), Checks()
+    server, engine = WorkerServer(transport, 'worker-1', checks), EngineServer(transport, 'engine-1', object())
+    server.start()
+    engine.start()
+    client = WorkerClient(transport)
+    for number in range(5):
+        assert client.check_resource('t-1', number)
+        assert checks.arrived.get(timeout=LONG_S) == number
+        with pytest.raises(NotOffered):
+            EngineClient(transport).get_revision(RequestContext(overwrite=False))
+    server.stop()
+    engine.stop()
+
+    assert len(for_s) >= 15  # two servers, and whoever waits for answers
+    assert min(for_s) == transport_module.LOOKS_UP_AFTER_S
 
 
 def test_a_broker_that_goes_away_fails_casts_quietly_and_calls_clearly(

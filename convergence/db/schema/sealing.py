@@ -7,7 +7,6 @@ sealed when they are written next, or by `convergence.db.schema.rotation`.
 from __future__ import annotations
 
 import base64
-import os
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +19,14 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy.engine import Engine
 
 from convergence.errors import ConfigurationError, SealedWithAnotherKey
+from convergence.randomness import SIZE, random_bytes
 
 SEALED = 's1:'
 """How every text begins that is sealed now, and no JSON text does."""
 SEALED_BEFORE = 'gAAAA'
 """How those begin that were sealed as Fernet tokens, which takes several times as long: they are still opened."""
 _PURPOSE = b'convergence: sealed documents, AES-SIV'
-_NONCE = 16
+_NONCE = SIZE
 _ATTRIBUTE = 'convergence_seal'
 
 
@@ -55,7 +55,7 @@ class _Key:
 
     def close(self, text: str) -> str:
         """A sealed text: `SEALED`, and in base 64 the nonce and what AES-SIV makes of the text with it."""
-        nonce = os.urandom(_NONCE)
+        nonce = random_bytes()
         return SEALED + b2a_base64(nonce + self._cipher.encrypt(text.encode(), [nonce]), newline=False).decode()
 
     def open(self, sealed: str) -> str | None:
