@@ -57,6 +57,18 @@ def test_each_value_comes_back_as_it_is_and_of_its_kind(engine: Any) -> None:
     assert {column.name: each for column, each in zip(EVERY, hot, strict=False)}.items() >= ROW.items()
 
 
+def test_each_value_is_written_as_it_is(engine: Any) -> None:
+    with engine.begin() as connection:
+        Hot(insert(RESOURCE), tuple(ROW)).write(connection, ROW)
+        (plain,) = connection.execute(READ, {'resource': 'one'})
+        odd = {'resource': f"one' OR '{ODD}", 'new': f"'; {ODD} --"}
+        rename = Hot(update(RESOURCE).values(name=bindparam('new')).where(RESOURCE.c.id == bindparam('resource')))
+        assert [rename.write(connection, odd), rename.write(connection, {**odd, 'resource': 'one'})] == [0, 1]
+        (renamed,) = connection.execute(select(RESOURCE.c.name))
+    assert {column.name: each for column, each in zip(EVERY, plain, strict=False)}.items() >= ROW.items()
+    assert renamed == (odd['new'],)
+
+
 def test_rows_are_answered_in_their_order_and_none_where_there_is_none(engine: Any) -> None:
     for name in 'cab':
         stored(engine, id=name, name=f'name of {name}')

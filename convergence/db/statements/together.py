@@ -352,14 +352,13 @@ def _answered_at_last(
     whole = joined([form.text for form in forms])
 
     def send(cursor: Any, text: str, parameters: Any) -> None:
-        texts = [form.called(connection, cursor) for form in forms]
+        pieces = [form.text for form in forms]
         if text is not whole:  # whoever listens has made something else of it
             pieces = [piece for piece in text.split('; ') if piece not in (COMMIT, READ_ANSWER)]
-            texts = [
-                called if piece == form.text else piece
-                for called, form, piece in zip(texts, forms, pieces, strict=True)
-            ]
-        made = [cursor.mogrify(called, values).decode() for called, values in zip(texts, given, strict=True)]
+        made = [
+            form.called(connection, cursor, values) if piece == form.text else cursor.mogrify(piece, values).decode()
+            for form, piece, values in zip(forms, pieces, given, strict=True)
+        ]
         cursor.execute(joined(made))
 
     cursor = executed(connection, whole, given, send)
