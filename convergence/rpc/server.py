@@ -30,9 +30,11 @@ from convergence.rpc.client import WorkerClient
 from convergence.rpc.messages import AskWorker, Cancel, CheckResource, DriftFound, Settle
 from convergence.rpc.operations import OPERATIONS, EngineOperation
 from convergence.rpc.shares import on_behalf_of
-from convergence.rpc.transport import Transport
+from convergence.rpc.transport import WAKE, Transport
 
 LOG = logging.getLogger(__name__)
+
+_WAKE_AGAIN_S = 0.05
 
 
 class CheckHandler(Protocol):
@@ -90,6 +92,7 @@ class RpcServer:
     def __init__(self, transport: Transport, topic: str, host_id: str, endpoint: Endpoint, threads: int) -> None:
         self._transport = transport
         self._name = f'{topic}@{host_id}'
+        self._wake = partial(transport.wake, topic, host_id)
         self._threads = threads
         self._make = partial(transport.server, topic, host_id, endpoint)
         self._server = self._make()
@@ -110,7 +113,14 @@ class RpcServer:
         if listener is None:  # never started, or stopped before
             return
         receive = listener.on_incoming_callback
-        self._server.stop()
+
+        def pass_on(incoming: Any) -> None:
+            if incoming[0].message.get('method') != WAKE:  # for that no thread is begun any more
+                receive(incoming)
+
+        listener.on_incoming_callback = pass_on
+        with self._awake():
+            self._server.stop()
         # oslo.messaging would close it at the end of `wait`. Until then the broker goes on sending us what we no longer
         # read, and it would be lost with the connection.
         listener.cleanup()
@@ -118,7 +128,22 @@ class RpcServer:
         # What arrived while it was being closed is acknowledged too, but oslo.messaging does not look any more.
         rest = getattr(listener, '_poll_style_listener', None)
         while rest is not None and (incoming := rest.poll()):
-            receive(incoming)
+            pass_on(incoming)
+
+    @contextmanager
+    def _awake(self) -> Iterator[None]:
+        """Meanwhile the listener looks up again and again: oslo.messaging waits for it to do so by itself."""
+        over = ThreadEvent()
+
+        def wake() -> None:
+            while not over.wait(_WAKE_AGAIN_S):
+                self._wake()
+
+        start_thread(f'{self._name}:wake', wake)
+        try:
+            yield
+        finally:
+            over.set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """After `stop`: wait for the work to end. False when it had not within `timeout_s` seconds."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from oslo_config import cfg
 from oslo_context.context import RequestContext
-from oslo_messaging._drivers import impl_rabbit
+from oslo_messaging._drivers import amqpdriver, impl_rabbit
 
 from convergence.errors import ConfigurationError, MessagingUnavailable, NotOffered
 from convergence.rpc import transport as transport_module
@@ -223,6 +223,31 @@ def test_a_listener_that_works_does_not_look_up_all_the_time(open_transport, rab
 
     assert len(for_s) >= 15  # two servers, and whoever waits for answers
     assert min(for_s) == transport_module.LOOKS_UP_AFTER_S
+
+
+def test_a_server_that_hears_nothing_stops_at_once(open_transport, rabbit_url, exchange, monkeypatch):
+    listening = {'heartbeat_timeout_threshold': 1200, 'heartbeat_rate': 1}  # by itself it looks up after ten minutes
+    monkeypatch.setattr(amqpdriver, 'ACK_REQUEUE_EVERY_SECONDS_MIN', 600.0)
+    monkeypatch.setattr(transport_module, 'LOOKS_UP_AFTER_S', 600.0)
+    transport, checks = open_transport(rabbit_url, prefix=exchange), Checks()
+    for name, value in listening.items():
+        cfg.CONF.set_override(name, value, group='oslo_messaging_rabbit')
+    try:
+        server, other = (WorkerServer(transport, host, checks) for host in ('worker-1', 'worker-2'))
+        server.start()
+        other.start()
+    finally:
+        for name in listening:
+            cfg.CONF.clear_override(name, group='oslo_messaging_rabbit')
+
+    stopping = threading.Thread(target=server.stop, daemon=True)
+    stopping.start()
+    stopping.join(LONG_S)
+
+    assert not stopping.is_alive()
+    assert WorkerClient(transport).check_resource('t-1', 1)
+    assert checks.arrived.get(timeout=LONG_S) == 1  # the other one goes on
+    other.stop()
 
 
 def test_a_broker_that_goes_away_fails_casts_quietly_and_calls_clearly(
