@@ -106,9 +106,18 @@ def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -
     """
     known = dict(definitions)
     requires = {name: [one for one in each.requires if one in known] for name, each in known.items()}
+    has_secrets = {
+        kind: any(discretion.keeps_secret(kind, attribute) for attribute in (None, ''))
+        for kind in {each.type for each in known.values()}
+    }
+
+    def has_to_be_asked(other: str) -> bool:
+        each = known[other]
+        return has_secrets[each.type] or bool(each.hidden or each.private)
+
     for name in in_order(requires):
         definition = known[name]
-        if not requires[name]:
+        if not any(map(has_to_be_asked, requires[name])):
             continue
 
         def hidden(other: str, attribute: str | None) -> bool:

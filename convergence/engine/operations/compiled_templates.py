@@ -29,6 +29,7 @@ _DEFINITION = 256
 _PARTS_OF_DEFINITION = attrgetter(
     'properties', 'metadata', 'update_policy', 'requires', 'uses', 'hidden', 'private', 'harmless', 'secrets'
 )
+_PLAIN = frozenset({int, float, bool, type(None)})
 _ENTRY = 1024
 """Bytes that anything costs that is kept, however small it is."""
 
@@ -167,7 +168,14 @@ def held_bytes(value: object) -> int:
     take, size_of = pending.extend, sys.getsizeof
     while pending:
         each = pending.pop()
-        if isinstance(each, dict):
+        if isinstance(each, str):  # first what there is most of
+            if len(each) >= _LONG:
+                if id(each) in seen:
+                    continue
+                seen.add(id(each))
+        elif each.__class__ in _PLAIN:
+            pass
+        elif isinstance(each, dict):
             take(each)
             take(each.values())
         elif isinstance(each, (list, tuple)):
@@ -177,9 +185,5 @@ def held_bytes(value: object) -> int:
             take(filter(None, _PARTS_OF_DEFINITION(each)))
         elif is_dataclass(each):
             take(getattr(each, part.name) for part in fields(each))
-        elif isinstance(each, str) and len(each) >= _LONG:
-            if id(each) in seen:
-                continue
-            seen.add(id(each))
         size += size_of(each)
     return size
