@@ -250,6 +250,10 @@ class Harness:
         """A worker asks for it."""
         return self.nesting.act_on_nested_stack(context, resource_id, fence, step, node, ends)
 
+    def act_on_nested_stacks(self, context: Any, asked: Any) -> Any:
+        """A worker asks for it."""
+        return self.nesting.act_on_nested_stacks(context, asked)
+
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """A worker asks for it."""
         self.nesting.cancel_nested_stack(context, resource_id, fence)

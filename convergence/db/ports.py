@@ -102,8 +102,8 @@ class ReaderPort(TraversalReaderPort, SignalReaderPort, Protocol):
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
 
-    def nesting(self, resource_id: str) -> NestingRow | None:
-        """A row that was claimed, with its stack, and the stack that is its object."""
+    def nesting(self, resource_ids: Sequence[str]) -> list[NestingRow]:
+        """Rows that were claimed, each with its stack, and the stack that is its object; in any order."""
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack: also replaced ones, and those that are being removed."""

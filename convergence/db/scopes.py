@@ -96,6 +96,23 @@ class OneNode(Scope[NodeView]):
 
 
 @dataclass(frozen=True, slots=True)
+class FreeNodes:
+    """Some nodes of a traversal; those whose rows somebody holds, or has locked, are left out.
+
+    :param assumed: see `OneNode`; so too for `max_input_bytes`.
+    """
+
+    traversal_id: str
+    numbers: tuple[int, ...]
+    assumed: tuple[Traversal, Stack]
+    max_input_bytes: int | None = None
+
+    def one(self, number: int) -> OneNode:
+        """What has to be seen of one of them."""
+        return OneNode(self.traversal_id, number, self.max_input_bytes, waits=False, assumed=self.assumed)
+
+
+@dataclass(frozen=True, slots=True)
 class OneReplacement(Scope[NodeView]):
     """An update node whose row is to be replaced: the stack row is locked, then the resource row."""
 

@@ -10,7 +10,7 @@ from convergence.core.effects import Decision, Effect, FinishNode
 from convergence.core.model import Phase
 from convergence.core.rows import Stack, Traversal
 from convergence.core.views import NodeView
-from convergence.db.scopes import DoneNow, OneNode, Scope
+from convergence.db.scopes import DoneNow, FreeNodes, OneNode, Scope
 
 ViewT = TypeVar('ViewT')
 V = TypeVar('V')
@@ -118,5 +118,17 @@ class Transactions(Protocol):
         :param following: decided as well where all is as the scope assumes it to be; else it is as if not given.
         :returns: None where what the scope names does not exist (any more).
         :raises Conflict: the rows kept changing under our hands; `OlderState`: they kept being shown as they were.
+        :raises DatabaseUnavailable: the database cannot be reached.
+        """
+
+    def decide_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        """Decide about each of some nodes in one transaction that waits for nobody.
+
+        What is decided comes true where the node is as it was seen. Where one is not, nothing comes true of it all.
+
+        :param decide: a pure function, asked about each of them once; None: nothing is decided about that node.
+        :returns: what was decided about some of them, in their order.
         :raises DatabaseUnavailable: the database cannot be reached.
         """

@@ -615,6 +615,13 @@ class EngineApi:
         """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
 
     @operation
+    def act_on_nested_stacks(self, context: RequestContext, asked: Sequence[Document]) -> list[Document | None]:
+        """Begin for some nested stacks what the rows of their resources say; for workers.
+
+        For each the arguments, and the answer, of `act_on_nested_stack`; null where it is to be asked for by itself.
+        """
+
+    @operation
     def cancel_nested_stack(self, context: RequestContext, resource_id: str, fence: int) -> None:
         """Stop what a nested stack does on behalf of its resource; for workers."""
 

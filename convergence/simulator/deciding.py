@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -67,3 +67,30 @@ class Decisions:
     def views(self) -> list[Any]:
         """What each of those was decided about, in the same order."""
         return self._views
+
+
+class SeveralDecisions:
+    """Notes what is decided about nodes in one transaction that is made once.
+
+    :param before: see `Decisions`.
+    """
+
+    def __init__(self, before: Callable[[], object] = nothing) -> None:
+        self._before = before
+        self._decided: list[tuple[Decision[Any], NodeView]] = []
+
+    def noting(self, decide: Callable[[NodeView], Decision[V] | None]) -> Callable[[NodeView], Decision[V] | None]:
+        """The function, whose decisions are noted."""
+
+        def noted(view: NodeView) -> Decision[V] | None:
+            self._before()
+            decision = decide(view)
+            if decision is not None:
+                self._decided.append((decision, view))
+            return decision
+
+        return noted
+
+    def come_true(self, committed: Sequence[object]) -> list[tuple[Decision[Any], NodeView]]:
+        """Those that have been written, if any, with what each was decided about."""
+        return self._decided if committed else []

@@ -13,12 +13,13 @@ from typing_extensions import override
 from convergence.concurrency import Lock
 from convergence.core.effects import Decision
 from convergence.core.model import Action, Json
-from convergence.db.scopes import Scope
+from convergence.core.views import NodeView
+from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
 from convergence.simulator.belongings import Belongings
-from convergence.simulator.deciding import Decisions
+from convergence.simulator.deciding import Decisions, SeveralDecisions
 from convergence.simulator.ledger import CommitLedger
 from convergence.simulator.reality import TYPE, Mishap, PhysicalObject, Reality
 
@@ -90,6 +91,21 @@ class CrewStore(Store):
             self._ledger.committed(decision)
             self._belongings.committed(decision, view)
         if true:
+            self._moments.linger()
+        return committed
+
+    @override
+    def decide_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        """As the base class; see `transact`."""
+        decisions = SeveralDecisions(before=self._moments.linger)
+        self.accident()
+        committed = super().decide_free(nodes, decisions.noting(decide))
+        for decision, view in decisions.come_true(committed):
+            self._ledger.committed(decision)
+            self._belongings.committed(decision, view)
+        if committed:
             self._moments.linger()
         return committed
 

@@ -21,19 +21,20 @@ from typing import Any, TypeVar, cast
 from typing_extensions import override
 
 from convergence.core.effects import Decision
+from convergence.core.views import NodeView
 from convergence.db.memory.look import UP_TO_DATE, Lag, Tables
 from convergence.db.memory.store import no_pause
 from convergence.db.ports import Ports
 from convergence.db.queries.stacks import StackReader
 from convergence.db.schema import migration
-from convergence.db.scopes import Scope
+from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.simulation import all_rows, set_clock
 from convergence.db.statements.connection import Connected, Database, connect
 from convergence.db.statements.load import load
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
 from convergence.errors import Conflict
-from convergence.simulator.deciding import Decisions
+from convergence.simulator.deciding import Decisions, SeveralDecisions
 from convergence.simulator.storage import Storage
 from convergence.values import replace
 
@@ -250,6 +251,22 @@ class SqliteStore(Store):
         for decision in true:
             self.committed(decision)
         if true:
+            self.pause('committed')
+        return committed
+
+    @override
+    def decide_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        """As the base class, with others going on before and after. Nothing is seen to be free where a server lags."""
+        self.pause('begin')
+        if self._shown(self.lag()) is not None:
+            return ()
+        decisions = SeveralDecisions()
+        committed = super().decide_free(nodes, decisions.noting(decide))
+        for decision, _ in decisions.come_true(committed):
+            self.committed(decision)
+        if committed:
             self.pause('committed')
         return committed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack
+from convergence.documents import Document
 from convergence.engine.nesting.values import NestedReads
 from convergence.errors import NoAnswer
 from convergence.resources.attributes import AnyAttribute
@@ -80,6 +81,11 @@ class AskedEngines:
             nesting = engine.parts.nesting
             answer: dict[str, Any] = nesting.act_on_nested_stack(context, resource_id, fence, step, node, ends)
         return answer
+
+    def act_on_nested_stacks(self, context: Any, asked: Sequence[Document]) -> Sequence[Document | None]:
+        """See `convergence.engine.nesting.operations`."""
+        with self._asking() as engine:
+            return engine.parts.nesting.act_on_nested_stacks(context, asked)
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """See `convergence.engine.nesting.operations`."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
-from weakref import WeakSet
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
@@ -19,12 +17,15 @@ from convergence.core.results import End, NeedsReplacement, Parked, ParkedAlread
 from convergence.db.queries.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
+from convergence.documents import Document
 from convergence.errors import ConvergenceError
 from convergence.worker.attempt import Fenced
+from convergence.worker.holdings import Holdings
 from convergence.worker.in_a_row import Attendant
 from convergence.worker.port import NO_NESTING
 from convergence.worker.results import Unsaved
 from convergence.worker.runner import Runner
+from convergence.worker.siblings import Siblings
 from convergence.worker.steps import Steps
 
 LOG = logging.getLogger(__name__)
@@ -42,22 +43,6 @@ class Settler(Protocol):
         """A node of the traversal has failed. A hint, like every message: the sweeper finds it as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskClaim:
-    """A row that a task works on.
-
-    :param since: when it was claimed, on the clock of this process.
-    """
-
-    claim: Claim
-    since: float
-
-    def is_overdue(self, now: float) -> bool:
-        """Whether the action has taken longer than it may."""
-        deadline = self.claim.resource.deadline
-        return deadline is not None and self.claim.at + (now - self.since) > deadline
-
-
 def nobody(claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
     """The default of who is told of results."""
 
@@ -65,9 +50,11 @@ def nobody(claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
 class NodeChecks:
     """Checks nodes for one worker.
 
+    :param siblings: what is claimed and begun together.
     :param later: asked to have a node cast again after some seconds.
     :param clock: seconds on the clock of this process, from any moment on.
     :param draining: whether the process was told to end: then nothing begins any more.
+    :ivar holdings: what its tasks hold.
     :ivar stored: told of what is stored: under which claim, the object, and whether one may have been made.
     :ivar begun_unheard: see `convergence.worker.port.NestingPort`.
     """
@@ -77,6 +64,7 @@ class NodeChecks:
         steps: Steps,
         dispatcher: Dispatcher,
         runner: Runner,
+        siblings: Siblings,
         settler: Settler,
         later: Callable[[float, str, int], None],
         clock: Callable[[], float] = time.monotonic,
@@ -87,14 +75,14 @@ class NodeChecks:
         self._draining = draining
         self._dispatcher = dispatcher
         self._runner = runner
+        self._siblings = siblings
         self._settler = settler
         self._later = later
         self._clock = clock
         self._nests = steps.nests
         self.stored: Callable[[Claim, str | None, bool], None] = nobody
         self.begun_unheard: Callable[[Claim], tuple[str, tuple[int, ...]]] = NO_NESTING.begun_unheard
-        self._held: dict[Task, TaskClaim] = {}
-        self._left: WeakSet[Task] = WeakSet()
+        self.holdings = Holdings(clock)
 
     def check(
         self,
@@ -135,9 +123,7 @@ class NodeChecks:
         elif begun.step in (Step.FAIL, Step.OVER):
             self._settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
-            result = self._hold(begun.claim, task, attendant)
-            if isinstance(result, NeedsReplacement):
-                self._replace(begun.claim.stack.id, traversal_id, number, begun.claim.resource.id, attendant)
+            self._hold(self._siblings.claimed_with(begun.claim, task, attendant), task, attendant)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
         """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
@@ -145,23 +131,28 @@ class NodeChecks:
             return
         claim = self._steps.interrupt(row)
         if claim is not None:
-            self._hold(claim, task, self._others)
+            self._hold([claim], task, self._others)
 
-    def _hold(self, claim: Claim, task: Task, attendant: Attendant) -> Result | None:
-        self._held[task] = TaskClaim(claim, self._clock())
-        if task in self._left and self._held.pop(task, None) is not None:
-            # It was given up while it waited for the row: nobody would see to what it does from here on.
-            self._let_go(claim)
-            return None
+    def _hold(self, claims: Sequence[Claim], task: Task, attendant: Attendant) -> None:
+        """Do what rows were claimed for, one after the other."""
+        if not self.holdings.take(task, claims):
+            for claim in claims:
+                self._let_go(claim)
+            return
         try:
-            result = self._act(claim, task, attendant)
+            for claim, answer in zip(claims, self._siblings.begun(claims, task), strict=True):
+                result = self._act(claim, task, attendant, answer)
+                if isinstance(result, NeedsReplacement):
+                    node = claim.node
+                    self._replace(claim.stack.id, node.traversal_id, node.number, claim.resource.id, attendant)
+                self.holdings.done(task)
         except TaskKilled:
-            raise  # whoever killed it sees to the row
+            raise  # whoever killed it sees to the rows
         except BaseException:
-            self._held.pop(task, None)
+            for claim in self.holdings.drop(task)[1:]:
+                self._let_go(claim)
             raise
-        self._held.pop(task, None)
-        return result
+        self.holdings.drop(task)
 
     def _let_go(self, claim: Claim) -> None:
         """Nothing was called under a claim, and nothing will be."""
@@ -179,17 +170,12 @@ class NodeChecks:
 
     def holding(self) -> frozenset[tuple[str, int]]:
         """The rows that tasks work on, or have a result for: key and fence."""
-        claims = [held.claim for held in list(self._held.values())] + [each.claim for each in self.unsaved()]
+        claims = [*self.holdings.claims(), *(each.claim for each in self.unsaved())]
         return frozenset((claim.resource.id, claim.resource.fence) for claim in claims)
 
     def unsaved(self) -> tuple[Unsaved, ...]:
         """What actions have led to and the database has not taken yet."""
         return self._steps.results.unsaved()
-
-    def overdue(self) -> list[tuple[Task, Claim]]:
-        """The tasks whose action has taken longer than it may."""
-        now = self._clock()
-        return [(task, held.claim) for task, held in list(self._held.items()) if held.is_overdue(now)]
 
     def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
         """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
@@ -198,23 +184,25 @@ class NodeChecks:
 
         :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
-        self._left.add(task)  # before the look at what it holds: it may be about to claim something
-        held = self._held.pop(task, None)
-        if held is None:
+        for place, claim in enumerate(self.holdings.give_up(task)):
+            with _bound(claim):
+                if place:
+                    self._let_go(claim)
+                else:
+                    self._leave(claim, task.reason is StopReason.TIME, cancelled)
+
+    def _leave(self, claim: Claim, late: bool, cancelled: Container[str]) -> None:
+        if self._steps.results.holds(claim):
+            LOG.warning('%s of %s has ended, its result waits for the database', claim.action, claim.resource.name)
             return
-        claim, late = held.claim, task.reason is StopReason.TIME
-        with _bound(claim):
-            if self._steps.results.holds(claim):
-                LOG.warning('%s of %s has ended, its result waits for the database', claim.action, claim.resource.name)
-                return
-            LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
-            if not late and claim.traversal.id not in cancelled:
-                self._steps.give_back(claim)
-                return
-            what = 'timed out and did not stop' if late else 'did not stop when it was told to'
-            committed = self._steps.abandon(claim, f'{claim.action} {what}')
-            if committed is not None:
-                self._conclude(claim, committed, self._others)
+        LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
+        if not late and claim.traversal.id not in cancelled:
+            self._steps.give_back(claim)
+            return
+        what = 'timed out and did not stop' if late else 'did not stop when it was told to'
+        committed = self._steps.abandon(claim, f'{claim.action} {what}')
+        if committed is not None:
+            self._conclude(claim, committed, self._others)
 
     def _conclude(self, claim: Claim, committed: Committed[End], attendant: Attendant) -> None:
         attendant.attend(committed)
@@ -228,16 +216,16 @@ class NodeChecks:
             LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
             attendant.attend(committed)
 
-    def _act(self, claim: Claim, task: Task, attendant: Attendant) -> Result | None:
+    def _act(self, claim: Claim, task: Task, attendant: Attendant, answer: Document | None) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
         begun = self._clock()
         with _bound(claim):
-            if self._draining() or task.is_unwanted:  # perhaps only since the row was claimed
+            if answer is None and (self._draining() or task.is_unwanted):  # perhaps only since the row was claimed
                 self._let_go(claim)
                 return None
             LOG.debug('%s %s', claim.step, claim.resource.type)
             try:
-                result = self._runner.run(claim, task)
+                result = self._runner.run(claim, task, answer)
             except Fenced as fenced:
                 answered = claim.action is Action.CREATE and claim.resource.token is not None
                 self._keep_track(claim, fenced.physical_id, answered)

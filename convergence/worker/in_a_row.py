@@ -12,7 +12,7 @@ from convergence.concurrency import Task
 from convergence.core.claim import StepDecision
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
-from convergence.worker.keeping import Keeping
+from convergence.worker.keeping import BRANCHES, Keeping
 from convergence.worker.unannounced import Unannounced
 
 
@@ -33,6 +33,17 @@ class Attendant:
     def goes_on(self) -> bool:
         """Whether the thread would go on with a node that is claimed for it now."""
         return False
+
+    def take_others(self) -> list[int]:
+        """Where it goes on: nodes of the same traversal that wait here, and that it sees to beside the one it has.
+
+        As many as nested stacks may be begun with that one.
+        """
+        return []
+
+    def leave_to_others(self, traversal_id: str, numbers: Sequence[int]) -> None:
+        """Have others see to nodes that were taken."""
+        self._dispatcher.cast_together(traversal_id, numbers)
 
     def take_waiting(self) -> int | None:
         """Where it goes on: a node of the same traversal that waits here, and that it sees to from now on."""
@@ -207,13 +218,24 @@ class _Kept(Attendant):
             self._keeping.take_ahead(traversal_id, numbers[:room])
 
     @override
+    def take_others(self) -> list[int]:
+        """As the base class."""
+        taken: list[int] = []
+        most = min(self._keeping.stacks_ahead(), BRANCHES) - 1 if self._keeping is not None else 0
+        while len(taken) < most and self.goes_on() and (number := self._take()) is not None:
+            taken.append(number)
+        return taken
+
+    @override
     def take_waiting(self) -> int | None:
         """As the base class. It is kept back, whether it is claimed or not; then there is no other."""
         if self.node is None:
-            self.node = self._unannounced.take(self._traversal_id)
-        if self.node is None:
-            self.node = self._waiting.take_waiting(self._traversal_id)
+            self.node = self._take()
         return self.node
+
+    def _take(self) -> int | None:
+        number = self._unannounced.take(self._traversal_id)
+        return self._waiting.take_waiting(self._traversal_id) if number is None else number
 
     @override
     def attend(self, committed: Committed[Any]) -> None:

@@ -10,11 +10,17 @@ from typing import Protocol
 from convergence.rpc.shares import beneficiary
 from convergence.worker.groups import Check, Occupancy
 
-SOON_S = 0.5
+SOON_S = 1.0
 """What a thread of this worker comes to within so many seconds need not be done by another one."""
 
 FEW = 16
 """Nodes of a traversal that one thread does in the time that it has for one."""
+
+BRANCH = 10
+"""Nodes that are ready in a nested stack, where nobody knows yet how many there are."""
+
+BRANCHES = 5
+"""So many nested stacks may be begun at once where nothing waits that goes ahead of others, however slow threads are."""
 
 _STEPS = 64
 """The last steps, by which it is known how quickly this worker gets on."""
@@ -69,6 +75,14 @@ class Keeping:
         if soon > 0 and many <= FEW:
             return many if 2 * soon >= many else min(many, idle)
         return min(many, max(0, idle, soon))
+
+    def stacks_ahead(self) -> int:
+        """How many nested stacks may be begun here at once before threads come to what is in them.
+
+        What its threads do not come to soon goes to others, so it does no harm where nothing is known of their pace.
+        """
+        most = max(self._soon(), BRANCHES * BRANCH)
+        return max(0, most - self.threads.waiting_ahead()) // BRANCH
 
     def take_ahead(self, traversal_id: str, numbers: Sequence[int]) -> None:
         """Take nodes ahead of what waits."""

@@ -243,7 +243,7 @@ class Maintenance:
 
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
-        for task, claim in self._checks.overdue():
+        for task, claim in self._checks.holdings.overdue():
             LOG.warning('This worker stops %s of %s, whose time is over', claim.action, claim.resource.name)
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Protocol, TypeVar
@@ -19,6 +20,8 @@ from convergence.resources.contract import FinalFailure, PluginFailure, Transien
 from convergence.resources.nested import SILENT
 from convergence.resources.nesting import NestedState, NestedStep, NestedValues
 from convergence.worker.port import Foretell
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar('T')
 
@@ -39,6 +42,9 @@ class NestingEngine(Protocol):
         ends: Document | None = None,
     ) -> dict[str, Any]:
         """Begin what the row of a resource says is under way."""
+
+    def act_on_nested_stacks(self, context: Any, asked: Sequence[Document]) -> Sequence[Document | None]:
+        """The same for several rows; what is asked for each are the arguments of the other one."""
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """Stop what a nested stack does on behalf of its resource."""
@@ -71,7 +77,7 @@ class EngineNesting:
         self._states = states
         self._context = context
 
-    def __call__(self, claim: Claim, foretell: Foretell) -> OneNestedStack:
+    def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> OneNestedStack:
         """The stack that is the object of a claimed row; see `convergence.worker.port.NestingPort`."""
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
@@ -79,7 +85,23 @@ class EngineNesting:
         if _is_plain(claim):
             stack.held_for = claim.node.number
             stack.foretell = foretell
+        stack.begun = begun
         return stack
+
+    def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
+        """See `convergence.worker.port.NestingPort`."""
+        plain = [each for each in claims if _is_plain(each[0])]
+        if not plain:
+            return [None for _ in claims]
+        first, _ = plain[0]
+        context = self._context(first.stack.project_id, first.traversal.request_id)
+        try:
+            answers = self._engine.act_on_nested_stacks(context, [_request(*each) for each in plain])
+        except ConvergenceError as error:
+            LOG.debug('%d nested stacks are asked for one by one: %s', len(plain), error)
+            answers = []
+        begun = {claim.resource.id: answer for (claim, _), answer in zip(plain, answers, strict=False)}
+        return [begun.get(claim.resource.id) for claim, _ in claims]
 
     def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
         """See `convergence.worker.port.NestingPort`."""
@@ -104,6 +126,7 @@ class OneNestedStack:
     :ivar is_parked: whether it was.
     :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`.
     :ivar foretell: where the row may be let go of, see `convergence.worker.port.NestingPort`.
+    :ivar begun: what an engine has answered already, to be taken for the answer to the first step.
     """
 
     def __init__(
@@ -120,15 +143,18 @@ class OneNestedStack:
         self.is_parked = False
         self.to_be_told: tuple[str, tuple[int, ...]] = ('', ())
         self.foretell: Foretell | None = None
+        self.begun: Document | None = None
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
-        ends = {TELLS: self.foretell()} if self.foretell is not None else None
-        begun = _asked(
-            lambda: self._engine.act_on_nested_stack(
-                self._context, *self._held, step=step, node=self.held_for, ends=ends
+        begun, self.begun = self.begun, None
+        if begun is None or step > 0:
+            ends = {TELLS: self.foretell()} if self.foretell is not None else None
+            begun = _asked(
+                lambda: self._engine.act_on_nested_stack(
+                    self._context, *self._held, step=step, node=self.held_for, ends=ends
+                )
             )
-        )
         # An engine of a later version may say more.
         self._values, step_begun = None, NestedStep(**{key: begun[key] for key in begun.keys() & _STEP})
         self.is_silent, self.is_parked = step_begun.is_silent, step_begun.is_parked
@@ -173,6 +199,12 @@ class OneNestedStack:
     def output_names(self) -> tuple[str, ...]:
         """The names of its outputs. Where it is known that there are none nobody is asked."""
         return () if self.is_silent else tuple(self.values().outputs)
+
+
+def _request(claim: Claim, foretell: Foretell) -> Document:
+    """What is asked for a row whose claim is plain, as the arguments of `NestingEngine.act_on_nested_stack`."""
+    ends = {TELLS: foretell()}
+    return {'resource_id': claim.resource.id, 'fence': claim.resource.fence, 'node': claim.node.number, 'ends': ends}
 
 
 def _is_plain(claim: Claim) -> bool:

@@ -23,6 +23,7 @@ from convergence.core.results import (
     Result,
     Succeeded,
 )
+from convergence.documents import Document
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import (
     Answer,
@@ -32,13 +33,10 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     TransientFailure,
 )
-from convergence.resources.invocation import CallAccess, Subject, build_call
 from convergence.resources.performing import delete_after_snapshot, perform, wants_snapshot_first
-from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
 from convergence.resources.storable import storable_id, text_of
-from convergence.values import replace
 from convergence.worker.attempt import (
     Attempt,
     Fenced,
@@ -47,7 +45,6 @@ from convergence.worker.attempt import (
     TooLate,
     output_of,
     output_of_check,
-    output_without_stack,
     pause_s,
     policy_of,
     poll,
@@ -55,6 +52,7 @@ from convergence.worker.attempt import (
     store,
     with_known,
 )
+from convergence.worker.attempts import Attempts
 from convergence.worker.failure_log import log_failure
 from convergence.worker.port import WorkerPort
 from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
@@ -75,6 +73,7 @@ class Runner:
         self._registry = registry
         self._pace = pace
         self._around = surroundings
+        self.attempts = attempts = Attempts(registry, surroundings, self._note)
         self._recovery = CreationRecovery(self._patiently, pace, surroundings.draining)
 
         def escalate(attempt: Attempt) -> None:
@@ -82,23 +81,24 @@ class Runner:
 
         self._repairs = Repairs(self._patiently, self._recovery.find, self._drive, self._learned, escalate)
         recovery = self._recovery
-        self._giving_way = GivingWay(self._patiently, recovery.find, recovery.create_again, self._learned, self._begin)
+        self._giving_way = GivingWay(self._patiently, recovery.find, recovery.create_again, self._learned, attempts.of)
 
-    def run(self, claim: Claim, task: Task) -> Result:
+    def run(self, claim: Claim, task: Task, begun: Document | None = None) -> Result:
         """Do what the row was claimed for.
 
         Whatever a resource type raises, the result is an answer; only `TaskKilled` and `Fenced` come through.
 
+        :param begun: see `convergence.worker.siblings.Siblings.begun`.
         :raises Fenced: the row is not ours any more.
         """
         secrets = known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)
         with logs.concealing(secrets.union(*(known_secrets(rival, self._registry) for rival in claim.rivals))):
-            return self._answer(claim, task)
+            return self._answer(claim, task, begun)
 
-    def _answer(self, claim: Claim, task: Task) -> Result:
+    def _answer(self, claim: Claim, task: Task, begun: Document | None) -> Result:
         attempt: Attempt | None = None
         try:
-            attempt = self._begin(claim, task)
+            attempt = self.attempts.of(claim, task, begun)
             return self._run(attempt)
         except Fenced:
             raise
@@ -132,38 +132,6 @@ class Runner:
                 mendable=is_mendable(claim, error),
             )
             return with_known(attempt, failed)
-
-    def _begin(self, claim: Claim, task: Task) -> Attempt:
-        resource = claim.resource
-        kind = self._registry.get(resource.type)
-        subject = Subject.of(claim.stack, resource, claim.pending)
-        pending = claim.pending
-        if pending is None and made(resource) is not Made.OBJECT:
-            pending = resource.pending  # it may have to be created again, just as it was tried
-        deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
-        as_made = deleting or performing or is_adopted(resource) or claim.step in (Step.GIVE_WAY, Step.TAKE_BACK)
-        properties = pending.properties if pending is not None and not deleting else resource.properties
-        call = build_call(
-            kind,
-            subject,
-            properties,
-            previous=resource.properties if claim.action is Action.UPDATE else None,
-            strictness=Strictness.LENIENT if as_made else Strictness.STRICT,
-            cancelled=task.cancelled.is_set,
-        )
-        known = (resource.physical_id, resource.data, resource.progress)
-        attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=self._around.most_bytes)
-        access = CallAccess(self._around.signals, self._around.software, self._around.credentials)
-        attempt.call = replace(
-            access.given_to(call, resource, pending, task.on_cancel),
-            age_s=lambda: attempt.age_s,
-            record=partial(self._note, attempt),
-            asked=claim.node.asked,
-        )
-        if kind.nests:
-            stack = self._around.nested(claim, partial(output_without_stack, attempt))
-            attempt.call = replace(attempt.call, nested=stack)
-        return attempt
 
     def _run(self, attempt: Attempt) -> Result:
         claim, call, kind = attempt.claim, attempt.call, attempt.kind

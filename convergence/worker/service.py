@@ -34,6 +34,7 @@ from convergence.worker.maintenance import HOPS, Fitness, Maintenance, Maintenan
 from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
 from convergence.worker.recent import Recent
 from convergence.worker.runner import Runner
+from convergence.worker.siblings import Siblings
 from convergence.worker.snapshot_removal import SnapshotRemoval
 from convergence.worker.steps import Steps
 from convergence.worker.timers import Timers
@@ -142,7 +143,8 @@ class WorkerService:
             load=self.load,
             on_lost=self.give_up,
         )
-        steps = Steps(store, self._worker, Assessor(registry, options.max_stored_bytes), timing.pause)
+        assess = Assessor(registry, options.max_stored_bytes)
+        steps = Steps(store, self._worker, assess, timing.pause)
         around = WorkerPort(
             steps.record,
             steps.escalate,
@@ -157,7 +159,9 @@ class WorkerService:
         )
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._cast_later
-        self._checks = NodeChecks(steps, dispatcher, runner, settler, later, timing.clock, self._stopping.is_set)
+        draining = self._stopping.is_set
+        siblings = Siblings(store, self._worker, assess, runner.attempts, nested, draining)
+        self._checks = NodeChecks(steps, dispatcher, runner, siblings, settler, later, timing.clock, draining)
         self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after, timing.clock)
         self._keeping = Keeping(self._groups, self._take, self._stopping.is_set, timing.clock)
         self._in_a_row = InARow(

@@ -136,12 +136,8 @@ class Steps:
                 return None
 
         def decide(view: NodeView) -> Decision[StepDecision] | None:
-            try:
-                decision = begin(view, self._worker, self._assess)
-            except Exception as error:  # noqa: BLE001 - the result that is being stored has nothing to do with it
-                LOG.debug('node %d is looked at by itself: %s', view.node.number, error)
-                return None
-            return decision if decision.verdict.step in ACTING else None
+            decision = begin_alone(view, self._worker, self._assess)
+            return decision if decision is not None and decision.verdict.step in ACTING else None
 
         seen = (claim.traversal, claim.stack)
         most = self._worker.max_input_bytes
@@ -250,3 +246,15 @@ class Steps:
 
 def _held(claim: Claim) -> HeldResource:
     return HeldResource(claim.resource.id, claim.node.traversal_id, claim.node.number, claim.resource.fence)
+
+
+def begin_alone(view: NodeView, worker: Worker, assess: Assessor) -> Decision[StepDecision] | None:
+    """What to do for a node, decided together with something else, which must not fail with it.
+
+    None where it is looked at by itself.
+    """
+    try:
+        return begin(view, worker, assess)
+    except Exception as error:  # noqa: BLE001 - whatever else is stored has nothing to do with it
+        LOG.debug('node %d is looked at by itself: %s', view.node.number, error)
+        return None

@@ -88,6 +88,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/db/queries/sweeps.py'): 'one statement and one method for each question of a sweeper',
     ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
+    ('wide_functions', 'convergence/worker/checks.py __init__'): 'what a node comes through, part by part',
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
     ('wide_functions', 'convergence/simulator/templates.py __init__'): 'whatever a scenario may say of a resource',
     ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',

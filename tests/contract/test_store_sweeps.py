@@ -222,14 +222,14 @@ def test_what_is_nested_in_a_stack_that_is_being_cancelled_is_found_until_it_is_
 def test_what_belongs_to_a_resource_whose_object_is_a_stack_is_read_in_one_look(backend):
     claimed = replace(RESOURCE, token='N', traversal_id='V')
     backend.fill(resources=(claimed,))
-    found = backend.reader.nesting(claimed.id)
+    (found,) = backend.reader.nesting([claimed.id])
     assert (found.row.id, found.stack.id, found.traversal.id, found.nested) == (claimed.id, 'S', 'V', None)
     backend.write(InsertStack(replace(STACK, id='N', name='nested', parent_id='S', parent_resource_id=claimed.id)))
-    found = backend.reader.nesting(claimed.id)
+    (found,) = backend.reader.nesting(['another', claimed.id])
     assert found.row == backend.reader.resource(claimed.id)
     assert (found.stack, found.nested) == (backend.reader.stack('S'), backend.reader.stack('N'))
     assert found.traversal == backend.reader.traversal('V')
-    assert backend.reader.nesting('another') is None
+    assert backend.reader.nesting(['another']) == []
 
 
 def test_a_traversal_that_stands_still_is_found_once_and_again_when_it_moves(backend):

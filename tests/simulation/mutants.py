@@ -333,8 +333,8 @@ MUTANTS = (
                 'return True',
             ),
             Edit(
-                'convergence.engine.nesting.operations:Nesting._held',
-                'if found is None or found.row.fence != fence or found.row.token is None:',
+                'convergence.engine.nesting.operations:_held',
+                'if found is None or found.row.fence != asked.fence or found.row.token is None:',
                 'if found is None:',
             ),
         ),
@@ -842,20 +842,20 @@ MUTANTS = (
     ),
     Mutant(
         'a task that does not stop is never given up',
-        (Edit('convergence.worker.checks:NodeChecks.leave_behind', 'held = self._held.pop(task, None)', 'return'),),
+        (Edit('convergence.worker.holdings:Holdings.give_up', 'return self.drop(task)', 'return []'),),
         ('stuck_creation_exceeds_its_time', 'stuck_creation_is_cancelled'),
     ),
     Mutant(
         'what is claimed after it was given up is kept',
         (
             Edit(
-                'convergence.worker.checks:NodeChecks._hold',
-                'if task in self._left and self._held.pop(task, None) is not None:',
-                'if False:',
+                'convergence.worker.holdings:Holdings.take',
+                'return task not in self._given_up or self._held.pop(task, None) is None',
+                'return True',
             ),
             Edit(
                 'convergence.worker.checks:NodeChecks._act',
-                'if self._draining() or task.is_unwanted:',
+                'if answer is None and (self._draining() or task.is_unwanted):',
                 'if self._draining():',
             ),
             Edit(
@@ -1086,7 +1086,7 @@ MUTANTS = (
     ),
     Mutant(
         'an update is told that the object was already what it is to be',
-        (Edit(f'{RUNNER}._begin', 'previous=resource.properties if', 'previous=properties if'),),
+        (Edit('convergence.worker.attempts:Attempts.of', 'previous=resource.properties if', 'previous=properties if'),),
         ('every_sort_of_service', 'worker_dies_while_updating'),
     ),
     Mutant(

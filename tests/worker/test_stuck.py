@@ -179,7 +179,7 @@ def test_what_goes_on_after_a_failure_elsewhere_is_stopped_when_the_time_of_its_
 
     worker.reconcile()
     assert harness.row(stack_id, 'r').owner == worker.id
-    assert not any(task.cancelled.is_set() for task in worker._checks._held)
+    assert not any(task.cancelled.is_set() for task in worker._checks.holdings._held)
     harness.expire(harness.stack(stack_id).traversal_id)
 
     worker.reconcile()

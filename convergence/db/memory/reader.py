@@ -161,17 +161,17 @@ class MemoryReader(MemoryInspector):
         found = self.template(template_id)
         return found.summary if found is not None else None
 
-    def nesting(self, resource_id: str) -> NestingRow | None:
-        """A row that was claimed, with its stack, and the stack that is its object."""
+    def nesting(self, resource_ids: Sequence[str]) -> list[NestingRow]:
+        """Rows that were claimed, each with its stack, and the stack that is its object."""
         self._memory.pause('read')
         seen = self._memory.seen()
-        row = seen.resource.get(resource_id)
-        stack = seen.stack.get(row.stack_id) if row is not None else None
-        traversal = seen.traversal.get(row.traversal_id or '') if row is not None else None
-        if row is None or stack is None or traversal is None:
-            return None
-        has_snapshots = any(each.stack_id == row.token for each in seen.snapshot.values())
-        return NestingRow(row, stack, traversal, seen.stack.get(row.token or ''), has_snapshots)
+        found = []
+        for row in filter(None, map(seen.resource.get, resource_ids)):
+            stack, traversal = seen.stack.get(row.stack_id), seen.traversal.get(row.traversal_id or '')
+            if stack is not None and traversal is not None:
+                has_snapshots = any(each.stack_id == row.token for each in seen.snapshot.values())
+                found.append(NestingRow(row, stack, traversal, seen.stack.get(row.token or ''), has_snapshots))
+        return found
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack."""

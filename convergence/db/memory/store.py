@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect
+from convergence.core.views import NodeView
 from convergence.db.looking import assumption, require_checked
 from convergence.db.memory.draft import Draft
 from convergence.db.memory.effects import apply, drafted
 from convergence.db.memory.load import load, lock_doubted, lock_written
 from convergence.db.memory.look import UP_TO_DATE, History, Lag, Look, RowKey, Tables
-from convergence.db.scopes import Scope, WholeStack
+from convergence.db.scopes import FreeNodes, Scope, WholeStack
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
@@ -157,8 +158,42 @@ class MemoryStore:
         committed = Committed.of(decision, ready)
         return committed if node is None else committed.followed_by(node, Committed.of(more, ()))
 
+    def decide_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        """As `convergence.db.transaction.Transactions.decide_free`."""
+        with suppress(Conflict):
+            if self.pause is no_pause:
+                with self._one_at_a_time:
+                    return self._decided_free(nodes, decide)
+            return self._decided_free(nodes, decide)
+        return ()
+
+    def _decided_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        self.pause('begin')
+        connected = self._promotions
+        decided: list[Decision[V]] = []
+        with self._looking() as look:
+            for number in nodes.numbers:
+                with suppress(Missing):
+                    decision = decide(load(look, nodes.one(number)))
+                    if decision is not None:
+                        decided.append(decision)
+            if not decided:
+                return ()
+            self.pause('commit')
+            if connected != self._promotions:
+                raise DatabaseUnavailable('another server has taken over')
+            self._commit(look, None, [effect for each in decided for effect in each.effects], None)
+            for each in decided:
+                self.committed(each)
+        self.pause('committed')
+        return tuple(Committed.of(each, ()) for each in decided)
+
     def _commit(
-        self, look: Look, scope: Scope[Any], decided: Iterable[Effect], becomes_ready: tuple[str, int] | None
+        self, look: Look, scope: Scope[Any] | None, decided: Iterable[Effect], becomes_ready: tuple[str, int] | None
     ) -> Ready:
         if self._history is None:
             return apply(self.tables, decided, self.clock(), becomes_ready=becomes_ready)

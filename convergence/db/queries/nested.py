@@ -10,7 +10,7 @@ from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
-from convergence.db.statements.hot import Hot
+from convergence.db.statements.hot import HotList, among
 from convergence.db.statements.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 
@@ -46,7 +46,7 @@ _AT_STACK = len(RESOURCE_COLUMNS)
 _AT_TRAVERSAL = _AT_STACK + len(STACK_COLUMNS)
 _AT_NESTED = _AT_TRAVERSAL + len(TRAVERSAL_COLUMNS)
 _HAS_SNAPSHOTS = select(literal(1)).where(SNAPSHOT.c.stack_id == RESOURCE.c.token).exists()
-READ_NESTING = Hot(
+_NESTING = (
     select(
         *RESOURCE_COLUMNS,
         *STACK_COLUMNS,
@@ -58,8 +58,8 @@ READ_NESTING = Hot(
     .join(STACK, STACK.c.id == RESOURCE.c.stack_id)
     .join(TRAVERSAL, TRAVERSAL.c.id == RESOURCE.c.traversal_id)
     .outerjoin(_NESTED, _NESTED.c.id == RESOURCE.c.token)
-    .where(RESOURCE.c.id == bindparam('resource'))
 )
+READ_NESTING = HotList('resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length)))
 
 
 def nesting_of(*values: Any) -> NestingRow:

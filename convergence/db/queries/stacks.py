@@ -157,9 +157,10 @@ class StackReader(TreeInspector, TraversalInspector):
         """One row, by its id."""
         return self._one(resource_of, READ_RESOURCE, resource=resource_id)
 
-    def nesting(self, resource_id: str) -> NestingRow | None:
-        """A row that was claimed, with its stack, and the stack that is its object, deleted or not."""
-        return self._one(nesting_of, READ_NESTING, resource=resource_id)
+    def nesting(self, resource_ids: Sequence[str]) -> list[NestingRow]:
+        """Rows that were claimed, each with its stack, and the stack that is its object, deleted or not."""
+        with self._store.reading() as connection:
+            return [nesting_of(*row) for row in READ_NESTING.all(connection, {'resources': tuple(resource_ids)})]
 
     def resources(self, stack_id: str) -> list[Resource]:
         """All rows of a stack: also replaced ones, and those that are being removed."""

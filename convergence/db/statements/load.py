@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypedDict
 
 from sqlalchemy import (
+    ColumnElement,
     Integer,
     Select,
     and_,
@@ -39,6 +40,7 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
     UNDONE,
+    FreeNodes,
     HeldResource,
     LastNode,
     NewStack,
@@ -99,6 +101,12 @@ READ_UNLIKE = HotList(
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 
+
+def _these_nodes(length: int) -> ColumnElement[bool]:
+    of_traversal = SYNC_POINT.c.traversal_id == bindparam('traversal')
+    return and_(of_traversal, among(SYNC_POINT.c.number, 'numbers', length))
+
+
 LOCK_STACK = Hot(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
 )
@@ -144,23 +152,25 @@ READ_NODE = Hot(
 # The row, if nobody else holds it, and the node in one statement. What is read of the node, or taken for granted of its
 # traversal and stack, may be older than the lock: whoever claims the row looks again (see
 # `convergence.db.statements.changing.BeginNode`).
-LOOK_AT_FREE = Hot(
+_FREE = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
-    .where(_THIS_NODE)
     .with_for_update(of=RESOURCE, skip_locked=True)
 )
+LOOK_AT_FREE = Hot(_FREE.where(_THIS_NODE))
+LOOK_AT_SOME_FREE = HotList('numbers', lambda length: _FREE.where(_these_nodes(length)))
 # MariaDB locks whatever is joined: the node as well, at which nobody arrives any more, but no traversal and no stack.
-LOOK_AT_FREE_AND_NODE = Hot(
+_FREE_AND_NODE = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, database_now(), _IS_CHOSEN, ALONG)
     .select_from(SYNC_POINT)
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
-    .where(_THIS_NODE)
     .with_for_update(skip_locked=True)
 )
+LOOK_AT_FREE_AND_NODE = Hot(_FREE_AND_NODE.where(_THIS_NODE))
+LOOK_AT_SOME_FREE_AND_NODES = HotList('numbers', lambda length: _FREE_AND_NODE.where(_these_nodes(length)))
 _NODE_AND_ROW = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
@@ -330,6 +340,18 @@ def look_at_free(writes: Writes, scope: OneNode) -> Rows:
     look = LOOK_AT_FREE_AND_NODE if _takes_for_granted(writes.connection, scope) else LOOK_AT_FREE
     (rows,) = writes.read(look.call(key))
     return rows
+
+
+def look_at_some_free(writes: Writes, nodes: FreeNodes) -> dict[int, Rows]:
+    """The same of some nodes in one statement, by their numbers: of those whose rows nobody holds.
+
+    :raises Conflict: see `Writes.send`.
+    """
+    key = {'traversal': nodes.traversal_id, 'numbers': nodes.numbers, **known(nodes.one(nodes.numbers[0]))}
+    assumes = _takes_for_granted(writes.connection, nodes.one(nodes.numbers[0]))
+    look = LOOK_AT_SOME_FREE_AND_NODES if assumes else LOOK_AT_SOME_FREE
+    (rows,) = writes.read(look.call(key))
+    return {node_of(*row[OF_RESOURCE:][:AT]).number: (row,) for row in rows}
 
 
 def _takes_for_granted(connection: Connection, scope: OneNode) -> bool:

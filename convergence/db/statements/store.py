@@ -21,12 +21,12 @@ from convergence import concurrency
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, UpdateResource
 from convergence.core.views import NodeView, PlanView
 from convergence.db.looking import assumption, require_checked
-from convergence.db.scopes import Scope
+from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.statements import failures
 from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.changing import BeginNode
 from convergence.db.statements.drivers import read_alone
-from convergence.db.statements.load import load, look_at_free, view_of_free
+from convergence.db.statements.load import load, look_at_free, look_at_some_free, view_of_free
 from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
 from convergence.db.statements.together import Writes
 from convergence.db.transaction import Committed, Following, Missing, Ready
@@ -166,6 +166,37 @@ class Store:
                 self.commit(connection, decide, decision.verdict)
         committed = Committed.of(decision, ready)
         return committed if follow is None else follow.on(committed)
+
+    def decide_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        """See `convergence.db.transaction.Transactions.decide_free`."""
+        with contextlib.suppress(Conflict):
+            return self._decided_free(nodes, decide)
+        return ()
+
+    def _decided_free(
+        self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
+    ) -> tuple[Committed[V], ...]:
+        decided: list[Decision[V]] = []
+        with self.writing() as connection:
+            writes = Writes(connection)
+            free = look_at_some_free(writes, nodes)
+            for number in (number for number in nodes.numbers if number in free):
+                view = view_of_free(connection, nodes.one(number), free[number])
+                decision = decide(view)
+                if decision is not None:
+                    effects = tuple(_held_against(view, effect) for effect in decision.effects)
+                    decided.append(replace(decision, effects=effects))
+            if not decided:
+                connection.rollback()
+                return ()
+            effects = tuple(itertools.chain.from_iterable(each.effects for each in decided))
+            _carried_out(writes, effects, self._audience, NO_SEQUEL)
+            writes.send_with_commit()
+            with writes.refused():
+                self.commit(connection, decide, [each.verdict for each in decided])
+        return tuple(Committed.of(each, ()) for each in decided)
 
     def _audience_of(self, view: object) -> Audience:
         return hearing(self._audience, has_webhook=not isinstance(view, PlanView | NodeView) or view.has_webhook)

@@ -7,8 +7,9 @@ locked the row and seen that it is still held under that fence (`convergence.cor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from convergence import errors
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status, TraversalStatus
@@ -17,6 +18,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import Ports
+from convergence.db.queries.nested import NestingRow
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document
@@ -35,8 +37,34 @@ from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
 from convergence.values import replace
 
+TOGETHER_S = 0.2
+"""Seconds: what has not begun by then, of what was asked for together, is left to whoever is asked for it next."""
+
 _STAYS = frozenset({Action.SUSPEND, Action.RESUME})
 """What need not be done to a stack to which it was done last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of an engine for one row; see `Nesting.act_on_nested_stack`."""
+
+    resource_id: str
+    fence: int
+    step: int = 0
+    node: int | None = None
+    ends: Document | None = None
+
+
+def _held(asked: _Asked, rows: Mapping[str, NestingRow]) -> NestingResource:
+    """What belongs to a row that the caller says to hold.
+
+    :raises Conflict: it does not.
+    """
+    found = rows.get(asked.resource_id)
+    if found is None or found.row.fence != asked.fence or found.row.token is None:
+        raise errors.Conflict(f'resource {asked.resource_id} is held by somebody else by now')
+    has = found.has_snapshots
+    return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
 
 
 class Nesting:
@@ -56,8 +84,10 @@ class Nesting:
         types: Registry,
         limits: NestingLimits,
         new_id: Callable[[], str],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader = reader = ports.reader
+        self._clock = clock
         self._traversals = traversals
         self.wants = Wants(reader, goals, types)
         self.release = Releases(ports, types, traversals).release
@@ -88,20 +118,45 @@ class Nesting:
         :returns: the fields of `NestedStep`.
         :raises Conflict: the caller does not hold the row any more.
         """
+        return self._begin(_Asked(resource_id, fence, step, node, ends), self._rows([resource_id]))
+
+    def act_on_nested_stacks(self, context: Caller, asked: Sequence[Document]) -> list[Document | None]:
+        """The same for several rows of one operation.
+
+        :param asked: for each of them the arguments of `act_on_nested_stack`.
+        :returns: for each the answer. None where there is none, or not soon: it is asked for by itself then, perhaps of
+            another engine.
+        """
+        until = self._clock() + TOGETHER_S
+        every = [_Asked(**each) for each in asked]
+        rows = self._rows([each.resource_id for each in every])
+        return [self._answered(each, rows) if self._clock() < until else None for each in every]
+
+    def _answered(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document | None:
+        try:
+            return self._begin(asked, rows)
+        except errors.ConvergenceError:
+            return None
+
+    def _begin(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document:
+        """:param rows: what has been read; it is read again where it is too old."""
         for _ in range(ROUNDS):
-            held = replace(self._held(resource_id, fence), step=step, node=node, ends=ends)
+            held = replace(_held(asked, rows), step=asked.step, node=asked.node, ends=asked.ends)
             try:
-                begun = asdict(self._begun_before(held) or self._act(held, fence))
-                if ends is None:
+                begun = asdict(self._begun_before(held) or self._act(held, asked.fence))
+                if asked.ends is None:
                     del begun['nodes']
                 return begun
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
-                continue
-        raise errors.Conflict(f'the nested stack {resource_id} keeps changing')
+                rows = self._rows([asked.resource_id])
+        raise errors.Conflict(f'the nested stack {asked.resource_id} keeps changing')
+
+    def _rows(self, resource_ids: Sequence[str]) -> dict[str, NestingRow]:
+        return {found.row.id: found for found in self._reader.nesting(resource_ids)}
 
     def cancel_nested_stack(self, context: Caller, resource_id: str, fence: int) -> None:
         """Stop what a nested stack does on behalf of its resource. Of one at rest: nothing."""
-        held = self._held(resource_id, fence)
+        held = _held(_Asked(resource_id, fence), self._rows([resource_id]))
         self._cancel(held.row, lambda view: may_act(view.parent, held.row.token or '', fence))
 
     def cancel_unwanted(self, stack_id: str, resource_id: str) -> None:
@@ -132,13 +187,6 @@ class Nesting:
         behind = {node.next_in_backlog for node in nodes}  # of these, whoever takes the one before tells
         ready = (node for node in nodes if node.status is NodeStatus.READY and node.phase not in LAST)
         return replace(begun, nodes=tuple(node.number for node in ready if node.number not in behind))
-
-    def _held(self, resource_id: str, fence: int) -> NestingResource:
-        found = self._reader.nesting(resource_id)
-        if found is None or found.row.fence != fence or found.row.token is None:
-            raise errors.Conflict(f'resource {resource_id} is held by somebody else by now')
-        has = found.has_snapshots
-        return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
 
     def _act(self, held: NestingResource, fence: int) -> NestedStep:
         action, present = held.row.action, held.present
