@@ -80,12 +80,14 @@ class Dispatcher:
             numbers = [number for _, number in group]
             self._cast(traversal_id, numbers, min(self.together, len(numbers) // SPREAD))
 
-    def cast_together(self, traversal_id: str, numbers: Sequence[int]) -> None:
+    def cast_together(self, traversal_id: str, numbers: Sequence[int], few: int = 0) -> None:
         """Tell the workers about nodes of a traversal in as few messages as possible.
 
         So of the nodes of a nested stack: others of these stacks keep all threads busy.
+
+        :param few: so many are not divided among messages, even if that is more than `together`.
         """
-        self._cast(traversal_id, numbers, self.together)
+        self._cast(traversal_id, numbers, max(self.together, few) if self.together > 1 else 1)
 
     def _cast(self, traversal_id: str, numbers: Sequence[int], size: int) -> None:
         for start in range(0, len(numbers), max(1, size)):

@@ -12,7 +12,7 @@ from convergence.concurrency import Task
 from convergence.core.claim import StepDecision
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
-from convergence.worker.keeping import BRANCHES, Keeping
+from convergence.worker.keeping import BRANCHES, FEW, Keeping
 from convergence.worker.unannounced import Unannounced
 
 
@@ -210,9 +210,10 @@ class _Kept(Attendant):
         """As the base class, but for what this worker keeps: then its threads come to that first.
 
         So a tree is made branch by branch. Else all nested stacks of a stack would be begun before anything in them.
+        A few go to one worker, where a thread goes from one to the next.
         """
         room = self._keeping.room_ahead(len(numbers)) if self._keeping is not None else 0
-        super().attend_nested(traversal_id, numbers[room:])
+        self._dispatcher.cast_together(traversal_id, numbers[room:], FEW)
         if self._keeping is not None and numbers[:room]:
             self._is_over = True
             self._keeping.take_ahead(traversal_id, numbers[:room])

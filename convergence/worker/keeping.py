@@ -10,7 +10,7 @@ from typing import Protocol
 from convergence.rpc.shares import beneficiary
 from convergence.worker.groups import Check, Occupancy
 
-SOON_S = 1.0
+SOON_S = 0.5
 """What a thread of this worker comes to within so many seconds need not be done by another one."""
 
 FEW = 16
@@ -20,7 +20,7 @@ BRANCH = 10
 """Nodes that are ready in a nested stack, where nobody knows yet how many there are."""
 
 BRANCHES = 5
-"""So many nested stacks may be begun at once where nothing waits that goes ahead of others, however slow threads are."""
+"""So many nested stacks may be begun at once where nothing waits that goes ahead, however slow threads are."""
 
 _STEPS = 64
 """The last steps, by which it is known how quickly this worker gets on."""

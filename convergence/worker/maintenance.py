@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
 from convergence.concurrency import StopReason
 from convergence.core.claim import Worker
@@ -18,7 +17,6 @@ from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
 from convergence.db.ports import Ports
 from convergence.db.queries.pending import WorkerTask
-from convergence.db.queries.roster import Service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
@@ -67,14 +65,6 @@ class MaintenanceSettings:
     jammed_s: float = 2.0
     grace_s: float = 10.0
     max_stuck_threads: int = 8
-
-
-def has_room(worker: Service) -> bool:
-    """Whether a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
-    load: Mapping[str, Any] = worker.load
-    if 'threads' not in load:
-        return True
-    return load['busy'] < load['threads'] or not load['waiting']
 
 
 def do_each(*tasks: Callable[[], object]) -> None:
@@ -189,7 +179,7 @@ class Maintenance:
         if not self.is_jammed():
             return
         others = [each for each in self._ports.roster.services() if each.id != self._settings.worker.id]
-        self._room_elsewhere = any(each.kind == 'worker' and each.is_up and has_room(each) for each in others)
+        self._room_elsewhere = any(each.kind == 'worker' and each.is_up and each.has_room for each in others)
         if not self._room_elsewhere:
             return
         withdrawn = self._groups.withdraw()

@@ -44,6 +44,26 @@ def sizes(resources: int) -> tuple[int, int]:
     return max(1, lowest // EACH), lowest
 
 
+@dataclass(frozen=True, slots=True)
+class InRounds:
+    """An operation that was compared in some rounds: what else the machine does changes the ratio of one.
+
+    :param ratios: of all rounds, in their order.
+    """
+
+    median: Compared
+    ratios: tuple[float, ...]
+
+
+def in_rounds(installation: BenchmarkInstallation, resources: int, rounds: int) -> list[InRounds]:
+    """For each operation the round with the median ratio; see `compare`."""
+    by_operation = zip(*(list(compare(installation, resources)) for _ in range(rounds)), strict=True)
+    return [
+        InRounds(sorted(each, key=lambda one: one.ratio)[rounds // 2], tuple(one.ratio for one in each))
+        for each in by_operation
+    ]
+
+
 def compare(installation: BenchmarkInstallation, resources: int) -> Iterator[Compared]:
     """Create, change and delete a tree and a flat stack, in turns; every resource changes.
 

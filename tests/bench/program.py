@@ -96,7 +96,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         '--against', metavar='REVISION', help='compare the operations with those of another revision, in turns'
     )
-    parser.add_argument('--rounds', type=_size, default=ROUNDS, metavar='N', help='how often, with --against')
+    parser.add_argument(
+        '--rounds',
+        type=_size,
+        default=ROUNDS,
+        metavar='N',
+        help='how often, with --against, and of nested stacks beside flat ones: medians are shown',
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures there as well')
     return parser.parse_args(argv)
 
@@ -133,6 +139,7 @@ def _bench(options: argparse.Namespace, console: Console) -> Bench:
         options.floor,
         options.profile,
         options.seconds or (QUICK_SECONDS if options.quick else SECONDS),
+        1 if options.quick else options.rounds,
     )
 
 

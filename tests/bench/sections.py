@@ -26,6 +26,7 @@ class Bench:
 
     :param names: of the installations.
     :param numbers: for each section how large it is to be.
+    :param rounds: how often is measured what is held against something else.
     :param profiles: where flame graphs go; None: nowhere.
     """
 
@@ -37,6 +38,7 @@ class Bench:
     floor: bool
     profiles: Path | None
     seconds: float
+    rounds: int
 
     @property
     def main(self) -> str:
@@ -136,22 +138,26 @@ def _workers(bench: Bench, number: int) -> Figures:
 
 
 def _nested(bench: Bench, number: int) -> Figures:
-    from tests.bench.nested import compare, sizes
+    from tests.bench.nested import in_rounds, sizes
 
     figures: Figures = []
     middle, lowest = sizes(number)
     for name in bench.names:
         bench.title(f'{name}: 1 + {middle} + {lowest} stacks beside a flat one, of {number} resources each')
-        bench.heading(f'{"":<8}{"nested":>9}{"flat":>9}{"ratio":>7}{"CPU ms/resource":>19}{"statements/resource":>22}')
+        bench.heading(
+            f'{"":<8}{"nested":>9}{"flat":>9}{"ratio":>7}{"in all rounds":>15}'
+            f'{"CPU ms/resource":>19}{"statements/resource":>22}'
+        )
         with opened(name) as installation:
             warm_up(installation)
-            for each in compare(installation, number):
+            for found in in_rounds(installation, number, bench.rounds):
+                each, every = found.median, f'{min(found.ratios):.2f} to {max(found.ratios):.2f}'
                 nested, level = (counts['statements'] for counts in each.counts)
                 bench.say(
-                    f'{each.operation:<8}{each.seconds[0]:7.1f} s{each.seconds[1]:7.1f} s{each.ratio:7.2f}'
+                    f'{each.operation:<8}{each.seconds[0]:7.1f} s{each.seconds[1]:7.1f} s{each.ratio:7.2f}{every:>15}'
                     f'{each.cpu_ms[0]:10.2f} and {each.cpu_ms[1]:4.2f}{nested:12.1f} and {level:5.1f}'
                 )
-                figures.append({'installation': name, 'ratio': each.ratio, **asdict(each)})
+                figures.append({'installation': name, 'ratio': each.ratio, 'ratios': found.ratios, **asdict(each)})
     return figures
 
 

@@ -50,6 +50,12 @@ class Service:
         """Whether the lease still runs."""
         return not self.stopped and self.age_s < self.lease_s
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
+        load: Mapping[str, Any] = self.load
+        return 'threads' not in load or load['busy'] < load['threads'] or not load['waiting']
+
 
 BEAT = (
     update(SERVICE)

@@ -291,16 +291,21 @@ class SweepTasks:
         """Ready nodes that nobody claimed: their message was lost, or whoever had it died.
 
         While messages cannot be sent the nodes are left to the workers, who look for what nobody was told of.
+        Where more waits for every worker than it can begin, a node most likely waits there: told of once more, it would
+        wait twice. Then it is missed only after as long as what a dead worker had.
         """
         if not self._dispatcher.can_send():
             return 0
-        nodes = self._sweeps.unattended(self._options.older_than_s, self._options.limit, self._worker.window)
+        workers = [each for each in self._roster.services() if each.kind == 'worker' and each.is_up]
+        options, is_full = self._options, bool(workers) and not any(each.has_room for each in workers)
+        older_than_s = max(options.older_than_s, options.lease_s) if is_full else options.older_than_s
+        nodes = self._sweeps.unattended(older_than_s, options.limit, self._worker.window)
         # All of them count as told now: whatever happens with one, the others must be.
         for node in nodes:
             if node.phase in LAST:
                 self._survive(f'conclude {node}', partial(self._conclude, node.traversal_id, node.number))
         waiting = [node for node in nodes if node.phase not in LAST]
-        if waiting and not any(service.kind == 'worker' and service.is_up for service in self._roster.services()):
+        if waiting and not workers:
             # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
             if self._options.clock() >= self._next_complaint:
                 stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
