@@ -98,6 +98,8 @@ class ThreadGroups:
         self._lock = Lock()
         self._groups: dict[str, tuple[Group, int]] = {}
         self._waiting: OrderedDict[str, deque[tuple[Check, CheckWork]]] = OrderedDict()
+        self._waits: Counter[str] = Counter()
+        self._ahead = 0
         self._left_behind: set[Task] = set()
         self._running = 0
         self._shares: Counter[str] = Counter()
@@ -128,12 +130,12 @@ class ThreadGroups:
         """How busy the threads are."""
         stuck = self.stuck
         with self._lock:
-            return Occupancy(self._threads, self._running, sum(map(len, self._waiting.values())), stuck)
+            return Occupancy(self._threads, self._running, self._waits.total(), stuck)
 
     def waiting_ahead(self) -> int:
         """How many checks wait that go ahead of others."""
         with self._lock:
-            return sum(check.ahead for queue in self._waiting.values() for check, _ in queue)
+            return self._ahead
 
     def jammed_s(self) -> float:
         """For how many seconds all threads have been busy and none has begun anything. 0 while one is free."""
@@ -161,6 +163,7 @@ class ThreadGroups:
             check, _ = queue.popleft()
             if not queue:
                 del self._waiting[traversal_id]
+            self._waits_no_more(check)
             self._alone.gets_on(traversal_id)
             return check.node
 
@@ -179,6 +182,8 @@ class ThreadGroups:
             for check, work in checks:
                 is_new = check.traversal_id not in self._waiting
                 self._waiting.setdefault(check.traversal_id, deque()).append((check, work))
+                self._waits[check.share] += 1
+                self._ahead += check.ahead
                 if check.ahead and is_new:
                     self._waiting.move_to_end(check.traversal_id, last=False)
         self.begin()
@@ -210,7 +215,8 @@ class ThreadGroups:
         told. It may be what has been made ready by a task that was stopped, and has its type told in turn.
         """
         with self._lock:
-            self._waiting.pop(traversal_id, None)
+            for check, _ in self._waiting.pop(traversal_id, ()):
+                self._waits_no_more(check)
             group, members = self._groups.get(traversal_id, (None, 0))
         if group is not None:
             group.interrupt(grace_s)
@@ -262,24 +268,43 @@ class ThreadGroups:
     def _take_back(self) -> list[Check]:
         taken = [check for queue in self._waiting.values() for check, _ in queue]
         self._waiting.clear()
+        self._waits.clear()
+        self._ahead = 0
         return taken
 
     def _next(self) -> tuple[Check, CheckWork] | None:
         """The check that begins now: of the project, and there of the traversal, with the fewest threads, in turn."""
-        has_room = self._running < self._threads
-        entitled = [
-            traversal_id
-            for traversal_id in self._waiting
-            if (has_room or self._may_exceed(traversal_id)) and not self._left_alone_s(traversal_id)
-        ]
-        if not entitled:
+        traversal_id = self._entitled()
+        if traversal_id is None:
             return None
-        traversal_id = min(entitled, key=self._threads_of)
         queue = self._waiting.pop(traversal_id)
         chosen = queue.popleft()
         if queue:
             self._waiting[traversal_id] = queue  # behind the others
+        self._waits_no_more(chosen[0])
         return chosen
+
+    def _entitled(self) -> str | None:
+        has_room = self._running < self._threads
+        if not (self._waiting and (has_room or self._jammed_s() > JAMMED_S)):
+            return None
+        fewest = (min(self._shares[share] for share in self._waits), 0)
+        best, found = None, None
+        for traversal_id in self._waiting:
+            if not (has_room or self._may_exceed(traversal_id)) or self._left_alone_s(traversal_id):
+                continue
+            threads = self._threads_of(traversal_id)
+            if threads == fewest:
+                return traversal_id  # thousands may wait, and there is none before it
+            if best is None or threads < best:
+                best, found = threads, traversal_id
+        return found
+
+    def _waits_no_more(self, check: Check) -> None:
+        self._ahead -= check.ahead
+        self._waits[check.share] -= 1
+        if not self._waits[check.share]:
+            del self._waits[check.share]
 
     def _left_alone_s(self, traversal_id: str) -> float:
         """For how many seconds what waits of a traversal is left to the thread that works on it."""
@@ -289,8 +314,10 @@ class ThreadGroups:
     def _look_again_s(self) -> float | None:
         """After how many seconds another thread may be wanted for what is left alone; None: somebody looks already."""
         now = self._clock()
+        if self._running >= self._threads or now < self._looks_at:
+            return None
         left = [wait_s for each in self._waiting if (wait_s := self._left_alone_s(each))]
-        if not left or self._running >= self._threads or now < self._looks_at:
+        if not left:
             return None
         self._looks_at = now + min(left)
         return min(left)
