@@ -10,7 +10,7 @@ from typing import Protocol
 from convergence.rpc.shares import beneficiary
 from convergence.worker.groups import Check, Occupancy
 
-SOON_S = 0.5
+SOON_S = 1.0
 """What a thread of this worker comes to within so many seconds need not be done by another one."""
 
 FEW = 16

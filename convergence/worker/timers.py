@@ -41,9 +41,12 @@ class Timers:
         """
         with self._lock:
             stopped = self._stopped
+            order = next(self._order)
             if not stopped and len(self._due) < self._limit:
-                heapq.heappush(self._due, (time.monotonic() + delay_s, next(self._order), call))
-        self._changed.set()
+                heapq.heappush(self._due, (time.monotonic() + delay_s, order, call))
+            is_next = bool(self._due) and self._due[0][1] == order
+        if is_next:  # else the thread wakes up in time
+            self._changed.set()
         if stopped and delay_s <= 0:
             call()
 
