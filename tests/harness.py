@@ -141,10 +141,17 @@ class Watched:
 
     def transact(self, scope: Any, decide: Any, following: Any = None) -> Any:
         """As always, with what was asked for around it."""
+        return self._watched(scope, lambda: super(Watched, self).transact(scope, decide, following))  # type: ignore[misc]
+
+    def decide_free(self, nodes: Any, decide: Any) -> Any:
+        """The same."""
+        return self._watched(nodes, lambda: super(Watched, self).decide_free(nodes, decide))  # type: ignore[misc]
+
+    def _watched(self, scope: Any, transaction: Callable[[], Any]) -> Any:
         if self.dead:
             raise Crash
         self._take(self._before, scope)
-        committed = super().transact(scope, decide, following)  # type: ignore[misc] - a store is mixed in
+        committed = transaction()
         self.commits += 1
         if self.commits == self.crash_after:
             self.dead = True

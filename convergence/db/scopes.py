@@ -97,7 +97,7 @@ class OneNode(Scope[NodeView]):
 
 @dataclass(frozen=True, slots=True)
 class FreeNodes:
-    """Some nodes of a traversal; those whose rows somebody holds, or has locked, are left out.
+    """Some nodes of a traversal; those whose rows somebody has locked are left out.
 
     :param assumed: see `OneNode`; so too for `max_input_bytes`.
     """

@@ -13,6 +13,7 @@ from convergence.db.scopes import HeldResource
 from convergence.resources.contract import Answer, Call, InProgress
 from convergence.worker.attempt import Pace
 from convergence.worker.in_a_row import QUICK_S, QUICK_SLICE_S, SLICE_S
+from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService
 from tests.engine.test_nested import CHILD, create, nested
 from tests.harness import Crash, Harness, emptied, things
@@ -37,9 +38,9 @@ def in_threads(
 ) -> WorkerService:
     """A worker with threads of its own, for which time stands still."""
     options = WorkerOptions('host', '1', QUICK, threads=threads, in_a_row=in_a_row, unattended_s=None)
-    worker = WorkerService(
-        harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, Timing(clock=clock)
-    )
+    parts = (harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    nested = EngineNesting(harness, harness.reader, lambda project_id, request_id: harness.context)
+    worker = WorkerService(*parts, Timing(clock=clock), nested)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 

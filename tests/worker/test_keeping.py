@@ -89,3 +89,13 @@ def test_who_is_to_end_keeps_nothing():
     now.stopping = True
     assert now.keeping.room_ahead(MANY) == 0
     assert now.keeping.take('V', 1) is False
+
+
+@pytest.mark.parametrize(('each_s', 'stacks'), [(0.01, 9), (0.05, 5), (10.0, 5)])
+def test_as_many_nested_stacks_may_be_begun_as_its_threads_come_to_soon(each_s, stacks):
+    """And some in any case: what is in them goes to others where this worker is slow."""
+    now = Now()
+    now.gets_on(64, each_s)
+    assert now.keeping.stacks_ahead() == stacks
+    now.keeping.take_ahead('V', range(10 * stacks))
+    assert now.keeping.stacks_ahead() == 0

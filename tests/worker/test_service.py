@@ -175,6 +175,17 @@ def test_timers_fire_in_the_order_of_their_times():
     assert timers._call_due() > 0
 
 
+def test_only_a_timer_that_is_the_next_one_wakes_the_thread():
+    """Each parked nested stack sets one that is ten minutes off: woken for each of them, the thread did nothing else."""
+    timers = Timers()
+    woken = []
+    for delay_s in (60.0, 600.0, 600.0, 30.0, 59.0):
+        timers._changed.clear()
+        timers.after(delay_s, list)
+        woken.append(timers._changed.is_set())
+    assert woken == [True, False, False, True, False]
+
+
 def test_timers_that_stop_fire_what_is_due_and_leave_the_rest_to_the_sweeper():
     """Who is told of a row before its time drops that."""
     fired = []

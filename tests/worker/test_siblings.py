@@ -1,0 +1,313 @@
+"""Nested stacks whose nodes wait for one thread are claimed in one transaction and begun by one call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from convergence import errors
+from convergence.core.model import Status
+from convergence.resources.contract import Answer, Call
+from convergence.worker.service import WorkerService
+from tests.engine.test_nested import CHILD, child_of, create, nested, update
+from tests.harness import Harness, hot, things
+from tests.worker.test_in_a_row import PATIENCE_S, in_threads, quiet
+
+COUNT = 7
+"""Nested stacks of a stack: five are begun together, then two."""
+
+
+def children(count: int = COUNT, value: str = 'a') -> dict[str, Any]:
+    return {f'child{number}': {'type': CHILD, 'value': value} for number in range(count)}
+
+
+class Asked:
+    """What the engines of a harness were asked for, and how."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.together: list[int] = []
+        self.alone = 0
+        self.answers: Callable[[list[Any]], list[Any]] = lambda answers: answers
+        together, alone = harness.act_on_nested_stacks, harness.act_on_nested_stack
+
+        def act_on_nested_stacks(context: Any, asked: Any) -> Any:
+            self.together.append(len(asked))
+            return self.answers(together(context, asked))
+
+        def act_on_nested_stack(*arguments: Any, **named: Any) -> Any:
+            self.alone += 1
+            return alone(*arguments, **named)
+
+        harness.act_on_nested_stacks = act_on_nested_stacks  # type: ignore[method-assign]
+        harness.act_on_nested_stack = act_on_nested_stack  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def asked(harness):
+    return Asked(harness)
+
+
+@contextmanager
+def waiting(harness: Harness) -> Iterator[WorkerService]:
+    """A worker whose only thread is busy, until the end of the block: all that it is told of meanwhile waits."""
+    worker = in_threads(harness, in_a_row=16)
+    before = len(harness.messages.checks)
+    harness.create({'gate': 'x'}, name='gate')
+    begun, go_on = threading.Event(), threading.Event()
+
+    def gate(call: Call[Any]) -> Answer | None:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return None
+
+    harness.reality.once['create', 'gate'] = [gate]
+    worker.check_resource(None, *harness.messages.checks.pop(before))
+    assert begun.wait(PATIENCE_S)
+    yield worker
+    go_on.set()
+    quiet(worker)
+
+
+def told(harness: Harness, worker: WorkerService) -> None:
+    """The worker gets the messages that are under way."""
+    checks, harness.messages.checks[:] = list(harness.messages.checks), []
+    for check in checks:
+        worker.check_resource(None, *check)
+
+
+def complete(harness: Harness, stack_id: str, action: str) -> None:
+    """Whatever is left is done by others, and nothing is left over."""
+    harness.run()
+    assert harness.state(stack_id) == f'{action}_COMPLETE', harness.stack(stack_id).status_reason
+    assert [row.name for row in harness.reader.resources(stack_id) if row.owner is not None] == []
+
+
+def begin(harness: Harness, resources: dict[str, Any], files: dict[str, str] | None = None) -> str:
+    """Create a stack of which all nodes wait for the same thread, and let that thread go."""
+    with waiting(harness) as worker:
+        stack_id = create(harness, resources, files or {CHILD: nested()})
+        told(harness, worker)
+    return stack_id
+
+
+def test_what_waits_for_a_thread_is_begun_by_one_call(harness, asked):
+    stack_id = begin(harness, children())
+    assert (asked.together, asked.alone) == ([5, 2], 0)
+    complete(harness, stack_id, 'CREATE')
+    assert harness.reality.order('create') == ['gate', *['thing0'] * COUNT]
+
+
+@pytest.mark.parametrize('action', ['UPDATE', 'DELETE'])
+def test_an_update_and_a_deletion_are_begun_so_too(harness, asked, action):
+    stack_id = create(harness, children(), {CHILD: nested()})
+    complete(harness, stack_id, 'CREATE')
+    with waiting(harness) as worker:
+        if action == 'UPDATE':
+            update(harness, stack_id, children(value='b'), {CHILD: nested()})
+        else:
+            harness.delete(stack_id)
+        told(harness, worker)
+    assert asked.together == [5, 2]
+    assert asked.alone == COUNT, 'when they were made'
+    complete(harness, stack_id, action)
+    left = ['b'] * COUNT if action == 'UPDATE' else []
+    assert [each['value'] for each in harness.reality.objects.values() if each['name'] == 'thing0'] == left
+
+
+def test_rows_are_claimed_and_parked_in_few_transactions(harness, asked):
+    """Each time one row is claimed, and four others in one transaction; each is let go of with what is planned."""
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(10), {CHILD: nested()})
+        told(harness, worker)
+        before = harness.store.commits
+    of_the_gate = 2
+    assert asked.together == [5, 5]
+    assert harness.store.commits - before == of_the_gate + 2 * (1 + 1) + 10
+    complete(harness, stack_id, 'CREATE')
+
+
+def test_one_that_cannot_be_had_fails_alone(harness, asked):
+    stack_id = create(harness, {}, {})
+    refused = 'child3'
+    alone = harness.nesting._begin
+
+    def refuse(one: Any, rows: Any) -> Any:
+        if rows[one.resource_id].row.name == refused:
+            raise errors.Invalid('there can be no such stack')
+        return alone(one, rows)
+
+    harness.nesting._begin = refuse  # type: ignore[method-assign]
+    with waiting(harness) as worker:
+        update(harness, stack_id, children(), {CHILD: nested()})
+        told(harness, worker)
+    harness.run()
+    stack = harness.stack(stack_id)
+    assert (stack.status, stack.status_reason.count('there can be no such stack')) == (Status.FAILED, 1)
+    assert asked.alone == 1, 'by itself: so it is told why'
+    rows = {row.name: row for row in harness.reader.resources(stack_id)}
+    assert [name for name, row in rows.items() if row.status is Status.FAILED] == [refused]
+    assert all(row.owner is None for row in rows.values())
+
+
+def lost(answers: list[Any]) -> list[Any]:
+    raise errors.NoAnswer('no answer in time')
+
+
+@pytest.mark.parametrize(
+    ('answers', 'alone'),
+    [(lost, COUNT), (lambda answers: [None for _ in answers], COUNT), (lambda answers: answers[:1], COUNT - 2)],
+    ids=['lost', 'none', 'too few'],
+)
+def test_where_there_is_no_answer_each_asks_for_itself_and_nothing_is_begun_twice(harness, asked, answers, alone):
+    asked.answers = answers
+    stack_id = begin(harness, children())
+    assert (asked.together, asked.alone) == ([5, 2], alone)
+    complete(harness, stack_id, 'CREATE')
+    assert len(harness.reality.order('create')) == 1 + COUNT
+    for name in children():
+        assert len(harness.reader.traversals(child_of(harness, stack_id, name).id)) == 1
+
+
+def test_an_engine_of_the_version_before_is_asked_for_each_of_them(harness, asked):
+    """It does not know the operation."""
+
+    def unknown(answers: list[Any]) -> list[Any]:
+        raise errors.Invalid('There is no operation act_on_nested_stacks')
+
+    asked.answers = unknown
+    stack_id = begin(harness, children())
+    assert asked.alone == COUNT
+    complete(harness, stack_id, 'CREATE')
+
+
+def test_nodes_of_another_kind_are_left_to_others(harness, asked):
+    mixed = {**children(2), **things(['a', 'b', 'c', 'd'], 'x'), 'child9': {'type': CHILD, 'value': 'a'}}
+    stack_id = begin(harness, mixed)
+    complete(harness, stack_id, 'CREATE')
+    assert sum(asked.together) + asked.alone == 3
+    assert sorted(harness.reality.order('create')) == ['a', 'b', 'c', 'd', 'gate', *['thing0'] * 3]
+
+
+def test_a_worker_that_is_told_to_stop_meanwhile_tells_others_of_what_has_begun(harness, asked):
+    workers = []
+
+    def told_to_stop(answers: list[Any]) -> list[Any]:
+        workers[0].begin_nothing()
+        return answers
+
+    asked.answers = told_to_stop
+    with waiting(harness) as worker:
+        workers.append(worker)
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+    assert asked.together == [5]
+    worker.begin_to_stop(0.0)
+    complete(harness, stack_id, 'CREATE')
+    assert len(harness.reality.order('create')) == 1 + 5
+
+
+def test_who_is_told_to_stop_before_it_asks_gives_all_rows_back(harness, asked):
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+        siblings = worker._checks._siblings
+        claimed_with = siblings.claimed_with
+
+        def claimed(*arguments: Any) -> Any:
+            claims = claimed_with(*arguments)
+            worker.begin_nothing()
+            return claims
+
+        siblings.claimed_with = claimed  # type: ignore[method-assign]
+    assert (asked.together, asked.alone) == ([], 0)
+    assert all(row.owner is None for row in harness.reader.resources(stack_id))
+    worker.begin_to_stop(0.0)
+    complete(harness, stack_id, 'CREATE')
+
+
+def test_what_is_cancelled_meanwhile_leaves_no_row_held_and_no_stack_at_work(harness, asked):
+    act = harness.act_on_nested_stacks
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+
+        def cancelled(context: Any, asked_for: Any) -> Any:
+            harness.stacks.stack_cancel_update(
+                harness.context, {'stack_id': stack_id}, cancel_with_rollback=False, now=True
+            )
+            worker.cancel(None, *harness.messages.cancels.pop())
+            return act(context, asked_for)
+
+        harness.act_on_nested_stacks = cancelled  # type: ignore[method-assign]
+    harness.run()
+    for _ in range(3):
+        harness.sweep()
+        harness.run()
+    assert harness.stack(stack_id).status is Status.FAILED
+    rows = harness.reader.resources(stack_id)
+    assert all(row.owner is None for row in rows)
+    nested_stacks = [harness.reader.stack(row.token or '') for row in rows]
+    assert [each.status for each in nested_stacks if each is not None and each.status is Status.IN_PROGRESS] == []
+
+
+def test_a_call_that_never_returns_keeps_only_what_it_may_have_begun(harness, asked):
+    """The rows of all are let go of when the thread is given up, and others go on with each of them."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def stuck(answers: list[Any]) -> list[Any]:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return answers
+
+    asked.answers = stuck
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+        threading.Timer(0.0, lambda: (begun.wait(PATIENCE_S), _give_up(worker), go_on.set())).start()
+    complete(harness, stack_id, 'CREATE')
+    assert len(harness.reality.order('create')) == 1 + 5
+
+
+def _give_up(worker: WorkerService) -> None:
+    for task in list(worker._checks.holdings._held):
+        worker._checks.leave_behind(task, ())
+
+
+def test_one_call_for_all_leaves_the_slow_ones_to_the_next_engine(harness):
+    """So that of some large nested stacks each may be planned by another engine."""
+    seconds = iter([0.0, 0.1, 0.15, 0.25])
+    harness.nesting._clock = lambda: next(seconds)
+    harness.nesting._begin = lambda one, rows: {'asked': one.resource_id}  # type: ignore[method-assign]
+    answers = harness.nesting.act_on_nested_stacks(
+        harness.context, [{'resource_id': name, 'fence': 1} for name in 'abc']
+    )
+    assert answers == [{'asked': 'a'}, {'asked': 'b'}, None]
+
+
+def test_an_engine_answers_for_each_whether_it_has_begun(harness):
+    """A row that the caller does not hold any more keeps nothing else from its answer."""
+    stack_id = create(harness, children(2), {CHILD: nested()})
+    held = []
+    act = harness.nesting.act_on_nested_stack
+
+    def note(context: Any, *arguments: Any) -> Any:
+        held.append(arguments)
+        return act(context, *arguments)
+
+    harness.nesting.act_on_nested_stack = note  # type: ignore[method-assign]
+    harness.run()
+    names = ('resource_id', 'fence', 'step', 'node', 'ends')
+    first, other = (dict(zip(names, each, strict=True)) for each in held[:2])
+    answers = harness.nesting.act_on_nested_stacks(harness.context, [first, {**other, 'fence': 77}])
+    assert answers[1] is None
+    assert harness.state(stack_id) == 'CREATE_COMPLETE'
+
+
+def test_stacks_without_anything_in_them_are_begun_so_too(harness, asked):
+    stack_id = begin(harness, children(), {CHILD: hot({}, parameters={'value': {'type': 'string'}})})
+    assert (asked.together, asked.alone) == ([5, 2], 0)
+    complete(harness, stack_id, 'CREATE')
