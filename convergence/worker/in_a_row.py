@@ -27,8 +27,11 @@ class Attendant:
         self._dispatcher.attend(committed)
 
     def attend_nested(self, traversal_id: str, numbers: Sequence[int]) -> None:
-        """See to what is ready in a nested stack that has just got something to do."""
-        self._dispatcher.cast_together(traversal_id, numbers)
+        """See to what is ready in a nested stack that has just got something to do.
+
+        A few go to one worker, where a thread goes from one to the next.
+        """
+        self._dispatcher.cast_together(traversal_id, numbers, FEW)
 
     def goes_on(self) -> bool:
         """Whether the thread would go on with a node that is claimed for it now."""
@@ -210,10 +213,9 @@ class _Kept(Attendant):
         """As the base class, but for what this worker keeps: then its threads come to that first.
 
         So a tree is made branch by branch. Else all nested stacks of a stack would be begun before anything in them.
-        A few go to one worker, where a thread goes from one to the next.
         """
         room = self._keeping.room_ahead(len(numbers)) if self._keeping is not None else 0
-        self._dispatcher.cast_together(traversal_id, numbers[room:], FEW)
+        super().attend_nested(traversal_id, numbers[room:])
         if self._keeping is not None and numbers[:room]:
             self._is_over = True
             self._keeping.take_ahead(traversal_id, numbers[:room])

@@ -9,6 +9,7 @@ import pytest
 
 from convergence.db.queries.stacks import StackFilter
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
+from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.worker.attempt import Pace
 from tests.harness import Crash, Harness, emptied
@@ -345,3 +346,27 @@ def test_what_an_older_traversal_has_parked_for_long_is_found_by_the_next_sweep(
     harness.sweep()
     harness.run()
     harness.assert_converged(stack, {}, 'DELETE_COMPLETE')
+
+
+FULL = {'threads': 8, 'busy': 8, 'waiting': 3, 'stuck': 0}
+
+
+@pytest.mark.parametrize(
+    ('loads', 'lease_s', 'is_told'),
+    [
+        ((FULL, FULL), 60.0, False),
+        ((FULL, FULL), -1.0, True),
+        ((FULL, {**FULL, 'waiting': 0}), 60.0, True),
+        ((FULL, {**FULL, 'busy': 7}), 60.0, True),
+        ((FULL, {}), 60.0, True),
+    ],
+    ids=['all are full', 'for as long as a lease', 'one has nothing waiting', 'one has a thread', 'one says nothing'],
+)
+def test_a_node_is_not_told_of_again_while_every_worker_has_more_than_it_can_begin(harness, loads, lease_s, is_told):
+    """It most likely waits there: with a large tree the messages of the sweeper were a third of all, for nothing."""
+    stack = harness.create({'r': OLD})
+    harness.messages.checks.clear()
+    for worker, load in zip(harness.workers, loads, strict=True):
+        harness.roster.beat(worker.id, load)
+    harness.sweeper(SweepOptions(older_than_s=-1.0, lease_s=lease_s)).sweep()
+    assert harness.messages.checks == ([harness.node(stack, 'r')] if is_told else [])

@@ -221,7 +221,13 @@ MUTANTS = (
     ),
     Mutant(
         'who has begun a nested stack forgets what is in it',
-        (Edit(f'{IN_A_ROW}:Attendant.attend_nested', 'self._dispatcher.cast_together(traversal_id, numbers)', 'pass'),),
+        (
+            Edit(
+                f'{IN_A_ROW}:Attendant.attend_nested',
+                'self._dispatcher.cast_together(traversal_id, numbers, FEW)',
+                'pass',
+            ),
+        ),
         TREES,
     ),
     Mutant(

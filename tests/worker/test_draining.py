@@ -316,6 +316,16 @@ class Turns:
             self._ends[name] = self._ends.get(name, 0) + count
             self._changed.notify_all()
 
+    def assert_waiting(self, count: int) -> str:
+        """So many come to wait, while as many run as there are threads; the name of one that runs."""
+        for _ in range(int(PATIENCE_S / 0.01)):
+            with self._changed:
+                now = self.groups.occupancy()
+                if now.waiting == count and len(self._running) == now.threads:
+                    return self._running[0]
+            threading.Event().wait(0.01)
+        raise AssertionError(self.groups.occupancy())
+
     def assert_running(self, *names: str) -> None:
         """Exactly these come to run."""
         with self._changed:
@@ -357,6 +367,26 @@ def test_a_thread_that_comes_free_goes_to_the_project_that_has_the_fewest() -> N
     turns.end('B', 2)
     turns.assert_running('A00', 'A01', 'A02', 'B')
     turns.let_all_go()
+
+
+@pytest.mark.parametrize('ahead', [False, True])
+def test_who_comes_next_is_found_without_a_look_at_all_that_waits(monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
+    """Of a tree of thousands of stacks hundreds wait at a time: to look at all of them took a twentieth of a worker."""
+    looked: list[str] = []
+    threads_of = ThreadGroups._threads_of
+    monkeypatch.setattr(ThreadGroups, '_threads_of', lambda self, key: (looked.append(key), threads_of(self, key))[1])
+    turns = Turns(4)
+    for number in range(200):
+        turns.submit(f'A{number:03}', 2, 'p', ahead=ahead)
+    runs = turns.assert_waiting(396)
+    looked.clear()
+    for waiting in range(395, 375, -1):
+        turns.end(runs)
+        runs = turns.assert_waiting(waiting)
+    assert len(looked) <= 20 * 5
+    assert turns.groups.waiting_ahead() == (376 if ahead else 0)
+    turns.let_all_go()
+    assert turns.groups.waiting_ahead() == turns.groups.occupancy().waiting == 0
 
 
 def test_a_thread_that_comes_free_goes_to_the_stack_that_has_the_fewest() -> None:
