@@ -17,7 +17,8 @@ OPTIONS: list[cfg.Opt] = [
         default=5.0,
         min=0.05,
         help='Seconds between two sweeps. The sweeper finds whatever a lost message or a dead process left undone, '
-        'so this bounds how long anything can be late.',
+        'so this bounds how long anything can be late. A node that nobody has claimed is told of again after as long; '
+        'while every worker has more than it can begin, after lease_s.',
     ),
     cfg.FloatOpt('heartbeat_interval_s', default=5.0, min=0.05, help='Seconds between two signs of life of a process.'),
     cfg.FloatOpt(
