@@ -14,6 +14,7 @@ from convergence.documents import Document
 from convergence.resources.invocation import CallAccess, Subject, build_call
 from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
 from convergence.values import replace
 from convergence.worker.attempt import Attempt, output_without_stack
 from convergence.worker.port import WorkerPort
@@ -67,3 +68,8 @@ class Attempts:
             stack = self._around.nested(claim, partial(output_without_stack, attempt), begun)
             attempt.call = replace(attempt.call, nested=stack)
         return attempt
+
+    def secrets(self, claim: Claim) -> frozenset[str]:
+        """What nobody may read in a log, of whatever is done under a claim."""
+        secrets = known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)
+        return frozenset(secrets.union(*(known_secrets(rival, self._registry) for rival in claim.rivals)))

@@ -35,7 +35,6 @@ from convergence.resources.contract import (
 )
 from convergence.resources.performing import delete_after_snapshot, perform, wants_snapshot_first
 from convergence.resources.registry import Registry
-from convergence.resources.secrets import known_secrets
 from convergence.resources.storable import storable_id, text_of
 from convergence.worker.attempt import (
     Attempt,
@@ -70,7 +69,6 @@ class Runner:
     """Runs claimed steps with the resource types of this process."""
 
     def __init__(self, registry: Registry, pace: Pace, surroundings: WorkerPort) -> None:
-        self._registry = registry
         self._pace = pace
         self._around = surroundings
         self.attempts = attempts = Attempts(registry, surroundings, self._note)
@@ -91,8 +89,7 @@ class Runner:
         :param begun: see `convergence.worker.siblings.Siblings.begun`.
         :raises Fenced: the row is not ours any more.
         """
-        secrets = known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)
-        with logs.concealing(secrets.union(*(known_secrets(rival, self._registry) for rival in claim.rivals))):
+        with logs.concealing(self.attempts.secrets(claim)):
             return self._answer(claim, task, begun)
 
     def _answer(self, claim: Claim, task: Task, begun: Document | None) -> Result:

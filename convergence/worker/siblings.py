@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from convergence import logs
 from convergence.concurrency import Task
 from convergence.core.claim import Claim, Step, StepDecision, Worker
 from convergence.core.effects import Decision
@@ -24,7 +25,6 @@ from convergence.resources.performing import wants_snapshot_first
 from convergence.worker.assess import Assessor
 from convergence.worker.attempt import Attempt, output_without_stack
 from convergence.worker.attempts import Attempts
-from convergence.worker.failure_log import log_failure
 from convergence.worker.in_a_row import Attendant
 from convergence.worker.port import Foretell, NestingPort
 from convergence.worker.steps import begin_alone
@@ -82,18 +82,22 @@ class Siblings:
 
         :returns: for each claim what `Runner.run` is to be given. None where nothing has begun by that.
         """
-        asked: dict[str, tuple[Claim, Foretell]] = {}
-        if len(claims) > 1 and not (self._draining() or task.is_unwanted):
-            for claim in claims:
-                try:
-                    attempt = self._attempts.of(claim, task)
-                    if _begins_at_once(attempt):
-                        asked[claim.resource.id] = (claim, partial(output_without_stack, attempt))
-                except Exception as error:  # noqa: BLE001 - `Runner.run` comes to the same, and answers it
-                    log_failure(claim, 'is not begun with others', error)
-        answers = self._nested.begin_together(list(asked.values())) if asked else []
+        if len(claims) == 1 or self._draining() or task.is_unwanted:
+            return [None for _ in claims]
+        with logs.concealing(frozenset().union(*map(self._attempts.secrets, claims))):
+            asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
+            answers = self._nested.begin_together(list(asked.values())) if asked else []
         begun = dict(zip(asked, answers, strict=True))
         return [begun.get(claim.resource.id) for claim in claims]
+
+    def _plain(self, claim: Claim, task: Task) -> tuple[Foretell, ...]:
+        """What a resource tells in the end, if an engine may begin at once what its row was claimed for."""
+        try:
+            attempt = self._attempts.of(claim, task)
+            return (partial(output_without_stack, attempt),) if _begins_at_once(attempt) else ()
+        except Exception as error:  # noqa: BLE001 - `Runner.run` comes to the same, and answers it
+            LOG.debug('%s is not begun with others: %s', claim.resource.name, type(error).__name__)
+            return ()
 
     def _may_begin(self, claim: Claim) -> bool:
         return claim.step in _BEGINS and self._worker.nests(claim.resource.type)
