@@ -144,18 +144,17 @@ def _nested(bench: Bench, number: int) -> Figures:
     middle, lowest = sizes(number)
     for name in bench.names:
         bench.title(f'{name}: 1 + {middle} + {lowest} stacks beside a flat one, of {number} resources each')
-        bench.heading(
-            f'{"":<8}{"nested":>9}{"flat":>9}{"ratio":>7}{"in all rounds":>15}'
-            f'{"CPU ms/resource":>19}{"statements/resource":>22}'
-        )
+        bench.heading(f'{"of a resource:":>62}')
+        columns = f'{"nested":>9}{"flat":>9}{"ratio":>6}{"in all rounds":>14}{"CPU ms":>16}{"statements":>16}'
+        bench.heading(f'{"":<8}{columns}')
         with opened(name) as installation:
             warm_up(installation)
             for found in in_rounds(installation, number, bench.rounds):
                 each, every = found.median, f'{min(found.ratios):.2f} to {max(found.ratios):.2f}'
                 nested, level = (counts['statements'] for counts in each.counts)
                 bench.say(
-                    f'{each.operation:<8}{each.seconds[0]:7.1f} s{each.seconds[1]:7.1f} s{each.ratio:7.2f}{every:>15}'
-                    f'{each.cpu_ms[0]:10.2f} and {each.cpu_ms[1]:4.2f}{nested:12.1f} and {level:5.1f}'
+                    f'{each.operation:<8}{each.seconds[0]:7.1f} s{each.seconds[1]:7.1f} s{each.ratio:6.2f}{every:>14}'
+                    f'{each.cpu_ms[0]:7.2f} and {each.cpu_ms[1]:4.2f}{nested:7.1f} and {level:4.1f}'
                 )
                 figures.append({'installation': name, 'ratio': each.ratio, 'ratios': found.ratios, **asdict(each)})
     return figures

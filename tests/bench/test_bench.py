@@ -93,7 +93,7 @@ def test_every_message_that_is_sent_is_counted_and_sent():
 def run(tmp_path, *arguments, **environment):
     """The program, in a process of its own; what it wrote as JSON."""
     figures = tmp_path / 'figures.json'
-    command = [sys.executable, '-m', 'tests.bench', '--json', str(figures), *arguments]
+    command = [sys.executable, '-m', 'tests.bench', '--json', str(figures), '--rounds', '1', *arguments]
     variables = os.environ | {'TMPDIR': str(tmp_path)} | environment
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
