@@ -154,7 +154,9 @@ class SweepsPort(Protocol):
     def duty_held_s(self, name: str, holder: str) -> float:
         """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
 
-    def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
+    def unattended(
+        self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
+    ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
 
     def orphaned(self, limit: int) -> list[HeldRow]:

@@ -74,6 +74,7 @@ class Attempt:
     """An action under way: what is known so far of the object and of the action.
 
     :ivar answered: whether any call of the type has come back with an answer, or has told of what it has made.
+    :ivar is_begun: whether what comes first has been done already, and only its answer is to be taken in.
     :ivar looks: whether nothing but looks is done at the moment, before a creation.
     """
 
@@ -90,6 +91,7 @@ class Attempt:
     most_bytes: int = MOST_BYTES
     answered: bool = False
     looks: bool = False
+    is_begun: bool = False
 
     @property
     def age_s(self) -> float:

@@ -57,6 +57,7 @@ class Attempts:
         )
         known = (resource.physical_id, resource.data, resource.progress)
         attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=self._around.most_bytes)
+        attempt.is_begun = begun is not None
         access = CallAccess(self._around.signals, self._around.software, self._around.credentials)
         attempt.call = replace(
             access.given_to(call, resource, pending, task.on_cancel),

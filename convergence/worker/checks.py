@@ -140,12 +140,18 @@ class NodeChecks:
                 self._let_go(claim)
             return
         try:
-            for claim, answer in zip(claims, self._siblings.begun(claims, task), strict=True):
-                result = self._act(claim, task, attendant, answer)
+            begun = self._siblings.begun(claims, task)
+            for claim in claims[1:]:
+                if claim.resource.id not in begun:  # as far as is known: the answer may have been lost
+                    if self._let_go(claim) is End.FENCED:
+                        attendant.attend_nested(*self.begun_unheard(claim))
+                    self.holdings.done(task, claim)
+            for claim in (*claims[:1], *(each for each in claims[1:] if each.resource.id in begun)):
+                result = self._act(claim, task, attendant, begun.get(claim.resource.id))
                 if isinstance(result, NeedsReplacement):
                     node = claim.node
                     self._replace(claim.stack.id, node.traversal_id, node.number, claim.resource.id, attendant)
-                self.holdings.done(task)
+                self.holdings.done(task, claim)
         except TaskKilled:
             raise  # whoever killed it sees to the rows
         except BaseException:
@@ -154,8 +160,8 @@ class NodeChecks:
             raise
         self.holdings.drop(task)
 
-    def _let_go(self, claim: Claim) -> None:
-        """Nothing was called under a claim, and nothing will be."""
+    def _let_go(self, claim: Claim) -> End | None:
+        """Nothing was called under a claim, and nothing will be. What has become of the row; None: it is not known."""
         try:
             committed = self._steps.not_begun(claim)
         except ConvergenceError as error:
@@ -164,9 +170,11 @@ class NodeChecks:
                 claim.resource.name,
                 error,
             )
-        else:
-            if committed is not None:
-                self._dispatcher.attend(committed)
+            return None
+        if committed is None:
+            return None
+        self._dispatcher.attend(committed)
+        return committed.verdict
 
     def holding(self) -> frozenset[tuple[str, int]]:
         """The rows that tasks work on, or have a result for: key and fence."""

@@ -43,11 +43,11 @@ class Holdings:
         self._held[task] = [TaskClaim(claim, now) for claim in claims]
         return task not in self._given_up or self._held.pop(task, None) is None
 
-    def done(self, task: Task) -> None:
-        """A task goes on with the next of its claims."""
+    def done(self, task: Task, claim: Claim) -> None:
+        """A task is done with one of its claims."""
         held = self._held.get(task)
-        if held:
-            held.pop(0)
+        if held is not None:
+            held[:] = [each for each in held if each.claim is not claim]
 
     def drop(self, task: Task) -> list[Claim]:
         """A task works on nothing any more; what it held. Nothing, if it was given up before."""

@@ -44,6 +44,10 @@ class Attendant:
         """
         return []
 
+    def attend_others(self, committed: Committed[Any]) -> None:
+        """See to what the claim of one of those has made ready, if anything."""
+        self._dispatcher.attend(committed)
+
     def leave_to_others(self, traversal_id: str, numbers: Sequence[int]) -> None:
         """Have others see to nodes that were taken."""
         self._dispatcher.cast_together(traversal_id, numbers)
@@ -138,7 +142,7 @@ class InARow:
     def _check_in_a_row(self, traversal_id: str, number: int, task: Task) -> None:
         node = number
         begun: StepDecision | None = None
-        begun_at, steps = self._clock(), 0
+        begun_at, steps, others = self._clock(), 0, 0
 
         def lets_others_go() -> bool:
             took_s = self._clock() - begun_at
@@ -147,7 +151,7 @@ class InARow:
             return task.cancelled.is_set() or has_had_its_share
 
         for left in reversed(range(self._most)):
-            steps = self._most - left
+            steps = self._most - left + others
             kept = _Kept(
                 self._dispatcher,
                 traversal_id,
@@ -163,7 +167,10 @@ class InARow:
             except Exception:
                 kept.tell()  # what is claimed the worker gives back when it misses it
                 raise
-            self._keeping.note_step()
+            for _ in range(1 + kept.others):
+                self._keeping.note_step()
+            others += kept.others
+            steps += kept.others
             if lets_others_go():
                 kept.tell()
             elif kept.goes_on():
@@ -178,6 +185,7 @@ class _Kept(Attendant):
 
     :ivar node: the node that the thread goes on with.
     :ivar begun: what is to be done for it, where that is decided already: its row is claimed.
+    :ivar others: how many nodes the thread has done beside its own.
     """
 
     def __init__(
@@ -201,6 +209,7 @@ class _Kept(Attendant):
         self._is_over = False
         self.node: int | None = None
         self.begun: StepDecision | None = None
+        self.others = 0
 
     @override
     def goes_on(self) -> bool:
@@ -228,6 +237,12 @@ class _Kept(Attendant):
         while len(taken) < most and self.goes_on() and (number := self._take()) is not None:
             taken.append(number)
         return taken
+
+    @override
+    def attend_others(self, committed: Committed[Any]) -> None:
+        """As the base class. There is one more node that the thread does in this step."""
+        self.others += 1
+        super().attend_others(committed)
 
     @override
     def take_waiting(self) -> int | None:

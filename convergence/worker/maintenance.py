@@ -53,8 +53,8 @@ class MaintenanceSettings:
 
     :param worker: whose rows are looked at.
     :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
-        than a sweep: as long as the engines and the broker do their part, there is no such node. None: this worker does
-        nothing unasked.
+        than a sweep: as long as engines, the broker and other workers do their part, the only such nodes are those that
+        wait for a thread of a worker that has more than it can begin. None: this worker does nothing unasked.
     :param jammed_s: seconds without any free thread after which checks are given to others.
     :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
     :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
@@ -256,7 +256,7 @@ class Maintenance:
             return
         found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.worker.window)
         if found:
-            LOG.warning('This worker takes %d ready nodes of which nobody has told it', len(found))
+            LOG.info('This worker takes %d nodes that nobody has begun for %g s', len(found), older_than_s)
         for node in found:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])

@@ -256,7 +256,8 @@ class Runner:
 
     def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
-        if self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None):
+        too_late = self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None)
+        if too_late and not attempt.is_begun:
             raise TooLate  # of what is under way already the type is told below
         answer = self._patiently(attempt, first)
         while isinstance(answer, InProgress):

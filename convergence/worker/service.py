@@ -160,7 +160,7 @@ class WorkerService:
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._cast_later
         draining = self._stopping.is_set
-        siblings = Siblings(store, self._worker, assess, runner.attempts, nested, draining)
+        siblings = Siblings(store, self._worker, assess, runner.attempts, nested, draining, timing.clock)
         self._checks = NodeChecks(steps, dispatcher, runner, siblings, settler, later, timing.clock, draining)
         self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after, timing.clock)
         self._keeping = Keeping(self._groups, self._take, self._stopping.is_set, timing.clock)

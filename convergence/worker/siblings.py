@@ -2,13 +2,14 @@
 
 What an engine begins for a nested stack costs a transaction of its own; that somebody holds the row, and asks for it,
 need not: the rows of some are claimed in one transaction, and one call asks for all of them. Each is then seen to by
-itself, as always; only what the type is told when it has its stack act is known already. Where anything is otherwise
-than it mostly is, each asks for itself: to ask once more does no harm.
+itself, as always; only what the type is told when it has its stack act is known already. Where an engine does not begin
+all of them at once, the first asks for itself, which does no harm, and the others are left to whoever has a thread.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -31,6 +32,10 @@ from convergence.worker.steps import begin_alone
 
 LOG = logging.getLogger(__name__)
 
+PAUSE_S = 10.0
+"""Seconds for which each is begun by itself after an engine has not begun all that it was asked for together: it does
+not know the operation, is slow, or does not answer."""
+
 _BEGINS = frozenset({Step.CREATE, Step.UPDATE, Step.DELETE})
 
 
@@ -41,6 +46,7 @@ class Siblings:
     :param attempts: makes attempts from claims.
     :param nested: the nested stacks that the worker has to do with.
     :param draining: whether the process is about to end: then nothing begins.
+    :param clock: seconds on the clock of this process, from any moment on.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class Siblings:
         attempts: Attempts,
         nested: NestingPort,
         draining: Callable[[], bool],
+        clock: Callable[[], float],
     ) -> None:
         self._store = store
         self._worker = worker
@@ -58,37 +65,46 @@ class Siblings:
         self._attempts = attempts
         self._nested = nested
         self._draining = draining
+        self._clock = clock
+        self._paused_until = -math.inf
 
     def claimed_with(self, claim: Claim, task: Task, attendant: Attendant) -> list[Claim]:
         """A claim, and others that are begun with it: of nodes like its own that wait where the task goes on.
 
         Nobody is waited for. What somebody holds is left alone, and nodes of another kind are left to others.
         """
-        if not self._may_begin(claim) or self._draining() or task.is_unwanted:
+        is_paused = self._clock() < self._paused_until
+        if not self._may_begin(claim) or is_paused or self._draining() or task.is_unwanted:
             return [claim]
-        numbers = attendant.take_others()
+        # A message may come twice.
+        numbers = [number for number in dict.fromkeys(attendant.take_others()) if number != claim.node.number]
         others: tuple[Claim, ...] = ()
-        if numbers:
-            try:
-                others = self._claim(claim, numbers)
-            except ConvergenceError as error:
-                LOG.warning('This worker claims only %s: %s', claim.resource.name, error)
-            claimed = {each.node.number for each in others}
-            attendant.leave_to_others(claim.traversal.id, [each for each in numbers if each not in claimed])
+        try:
+            if numbers:
+                others = self._claim(claim, numbers, attendant)
+        except ConvergenceError as error:
+            LOG.warning('This worker claims only %s: %s', claim.resource.name, error)
+        except Exception:
+            LOG.exception('This worker claims only %s', claim.resource.name)
+        claimed = {each.node.number for each in others}
+        attendant.leave_to_others(claim.traversal.id, [each for each in numbers if each not in claimed])
         return [claim, *others]
 
-    def begun(self, claims: Sequence[Claim], task: Task) -> list[Document | None]:
+    def begun(self, claims: Sequence[Claim], task: Task) -> dict[str, Document]:
         """Have an engine begin, in one call, what several rows were claimed for.
 
-        :returns: for each claim what `Runner.run` is to be given. None where nothing has begun by that.
+        :returns: by the ids of rows what `Runner.run` is to be given. Of those of which nothing has begun, or that is
+            not known, all but the first are better let go of: whatever has kept an engine from it would have them wait
+            for each other here, while other threads, and other engines, have nothing to do.
         """
         if len(claims) == 1 or self._draining() or task.is_unwanted:
-            return [None for _ in claims]
+            return {}
         with logs.concealing(frozenset().union(*map(self._attempts.secrets, claims))):
             asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
             answers = self._nested.begin_together(list(asked.values())) if asked else []
-        begun = dict(zip(asked, answers, strict=True))
-        return [begun.get(claim.resource.id) for claim in claims]
+        if None in answers:
+            self._paused_until = self._clock() + PAUSE_S
+        return {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}
 
     def _plain(self, claim: Claim, task: Task) -> tuple[Foretell, ...]:
         """What a resource tells in the end, if an engine may begin at once what its row was claimed for."""
@@ -102,7 +118,7 @@ class Siblings:
     def _may_begin(self, claim: Claim) -> bool:
         return claim.step in _BEGINS and self._worker.nests(claim.resource.type)
 
-    def _claim(self, claim: Claim, numbers: Sequence[int]) -> tuple[Claim, ...]:
+    def _claim(self, claim: Claim, numbers: Sequence[int], attendant: Attendant) -> tuple[Claim, ...]:
         """Claim rows of other nodes of the traversal, as far as they may begin.
 
         :raises DatabaseUnavailable: the database cannot be reached.
@@ -116,6 +132,8 @@ class Siblings:
         seen = (claim.traversal, claim.stack)
         nodes = FreeNodes(claim.node.traversal_id, tuple(numbers), seen, self._worker.max_input_bytes)
         decided = self._store.decide_free(nodes, decide)
+        for each in decided:
+            attendant.attend_others(each)
         return tuple(each.verdict.claim for each in decided if each.verdict.claim is not None)
 
 

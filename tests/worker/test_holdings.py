@@ -35,7 +35,7 @@ def test_a_task_comes_to_one_claim_after_the_other(task):
     a, b = claim('a'), claim('b')
     assert holdings.take(task, [a, b])
     assert holdings.claims() == [a, b]
-    holdings.done(task)
+    holdings.done(task, a)
     assert holdings.claims() == [b]
     assert holdings.drop(task) == [b]
     assert holdings.claims() == holdings.drop(task) == []
@@ -47,7 +47,7 @@ def test_who_was_given_up_holds_nothing_any_more_and_gets_nothing(task):
     a, b = claim('a'), claim('b')
     assert holdings.take(task, [a, b])
     assert holdings.give_up(task) == [a, b]
-    holdings.done(task)
+    holdings.done(task, a)
     assert holdings.drop(task) == holdings.give_up(task) == []
     assert not holdings.take(task, [a])
     assert holdings.claims() == []
@@ -62,7 +62,7 @@ def test_only_what_a_task_works_on_is_overdue(task):
     assert holdings.overdue() == []
     clock.now += 2.5
     assert holdings.overdue() == [(task, late)]
-    holdings.done(task)
+    holdings.done(task, late)
     assert holdings.overdue() == [(task, later)]
 
 

@@ -147,7 +147,7 @@ def test_one_that_cannot_be_had_fails_alone(harness, asked):
     harness.run()
     stack = harness.stack(stack_id)
     assert (stack.status, stack.status_reason.count('there can be no such stack')) == (Status.FAILED, 1)
-    assert asked.alone == 1, 'by itself: so it is told why'
+    assert asked.alone == 1 + 2, 'by itself: so it is told why; and for some seconds each is'
     rows = {row.name: row for row in harness.reader.resources(stack_id)}
     assert [name for name, row in rows.items() if row.status is Status.FAILED] == [refused]
     assert all(row.owner is None for row in rows.values())
@@ -157,30 +157,86 @@ def lost(answers: list[Any]) -> list[Any]:
     raise errors.NoAnswer('no answer in time')
 
 
+def unknown(answers: list[Any]) -> list[Any]:
+    """An engine of the version before."""
+    raise errors.Invalid('There is no operation act_on_nested_stacks')
+
+
 @pytest.mark.parametrize(
     ('answers', 'alone'),
-    [(lost, COUNT), (lambda answers: [None for _ in answers], COUNT), (lambda answers: answers[:1], COUNT - 2)],
-    ids=['lost', 'none', 'too few'],
+    [
+        (lost, COUNT),
+        (unknown, COUNT),
+        (lambda answers: [None for _ in answers], COUNT),
+        (lambda answers: answers[:1], COUNT - 1),
+    ],
+    ids=['lost', 'unknown', 'none', 'too few'],
 )
-def test_where_there_is_no_answer_each_asks_for_itself_and_nothing_is_begun_twice(harness, asked, answers, alone):
+def test_where_there_is_no_answer_each_is_asked_for_by_itself_and_nothing_is_begun_twice(
+    harness, asked, answers, alone
+):
     asked.answers = answers
     stack_id = begin(harness, children())
-    assert (asked.together, asked.alone) == ([5, 2], alone)
+    assert (asked.together, asked.alone) == ([5], alone)
     complete(harness, stack_id, 'CREATE')
     assert len(harness.reality.order('create')) == 1 + COUNT
     for name in children():
         assert len(harness.reader.traversals(child_of(harness, stack_id, name).id)) == 1
 
 
-def test_an_engine_of_the_version_before_is_asked_for_each_of_them(harness, asked):
-    """It does not know the operation."""
+def test_what_an_engine_does_not_begin_soon_is_left_to_whoever_has_a_thread(harness, asked):
+    """Plans that take their time would come one after the other, while other threads and engines have nothing to do."""
+    asked.answers = lambda answers: answers
+    harness.nesting._clock = iter(range(100)).__next__
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+    of_stack = harness.stack(stack_id).traversal_id
+    assert (asked.together, asked.alone) == ([5], 0)
+    assert len([each for each in harness.messages.checks if each[0] == of_stack]) == 4
+    assert all(row.owner is None for row in harness.reader.resources(stack_id))
+    complete(harness, stack_id, 'CREATE')
+    assert asked.alone == 4
+    assert len(harness.reality.order('create')) == 1 + 5
 
-    def unknown(answers: list[Any]) -> list[Any]:
-        raise errors.Invalid('There is no operation act_on_nested_stacks')
 
-    asked.answers = unknown
-    stack_id = begin(harness, children())
-    assert asked.alone == COUNT
+def test_while_engines_do_not_answer_one_row_is_held_and_not_five(harness, asked):
+    """A worker that lives keeps what it holds: nobody else could have tried another engine."""
+    held: list[int] = []
+
+    def nobody(*arguments: Any, **named: Any) -> Any:
+        held.append(sum(row.owner is not None for row in harness.reader.resources(stack_ids[0])))
+        raise errors.NoAnswer('no answer in time')
+
+    stack_ids: list[str] = []
+    harness.act_on_nested_stacks = harness.act_on_nested_stack = nobody  # type: ignore[method-assign]
+    with waiting(harness) as worker:
+        stack_ids.append(create(harness, children(5), {CHILD: nested()}))
+        told(harness, worker)
+    assert held[0] == 5 and len(held) > 1
+    assert set(held[1:]) == {1}
+
+
+def test_a_node_that_is_told_of_twice_is_claimed_once(harness, asked):
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(4), {CHILD: nested()})
+        harness.messages.checks *= 2
+        told(harness, worker)
+    assert (asked.together, asked.alone) == ([4], 0)
+    complete(harness, stack_id, 'CREATE')
+    assert len(harness.reality.order('create')) == 1 + 4
+
+
+def test_a_mistake_while_others_are_claimed_keeps_the_first_from_nothing(harness, asked, caplog):
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+
+        def fails(*arguments: Any) -> Any:
+            raise RuntimeError('a mistake')
+
+        worker._checks._siblings._claim = fails  # type: ignore[method-assign]
+    assert 'This worker claims only child0' in caplog.text
     complete(harness, stack_id, 'CREATE')
 
 
@@ -192,7 +248,8 @@ def test_nodes_of_another_kind_are_left_to_others(harness, asked):
     assert sorted(harness.reality.order('create')) == ['a', 'b', 'c', 'd', 'gate', *['thing0'] * 3]
 
 
-def test_a_worker_that_is_told_to_stop_meanwhile_tells_others_of_what_has_begun(harness, asked):
+def test_a_worker_that_is_told_to_stop_meanwhile_tells_others_of_what_has_begun(harness, asked, caplog):
+    """Nothing is asked for again, and no result dropped."""
     workers = []
 
     def told_to_stop(answers: list[Any]) -> list[Any]:
@@ -204,7 +261,8 @@ def test_a_worker_that_is_told_to_stop_meanwhile_tells_others_of_what_has_begun(
         workers.append(worker)
         stack_id = create(harness, children(5), {CHILD: nested()})
         told(harness, worker)
-    assert asked.together == [5]
+    assert (asked.together, asked.alone) == ([5], 0)
+    assert [each.message for each in caplog.records if each.levelname == 'WARNING'] == []
     worker.begin_to_stop(0.0)
     complete(harness, stack_id, 'CREATE')
     assert len(harness.reality.order('create')) == 1 + 5
@@ -278,8 +336,8 @@ def _give_up(worker: WorkerService) -> None:
 
 
 def test_one_call_for_all_leaves_the_slow_ones_to_the_next_engine(harness):
-    """So that of some large nested stacks each may be planned by another engine."""
-    seconds = iter([0.0, 0.1, 0.15, 0.25])
+    """So that of some large nested stacks each may be planned by another engine. The first is begun in any case."""
+    seconds = iter([0.0, 0.15, 0.25])
     harness.nesting._clock = lambda: next(seconds)
     harness.nesting._begin = lambda one, rows: {'asked': one.resource_id}  # type: ignore[method-assign]
     answers = harness.nesting.act_on_nested_stacks(

@@ -11,6 +11,7 @@ from convergence.db.memory.store import MemoryStore
 from convergence.db.queries.nested import UnwantedNested
 from convergence.db.queries.roster import NO_LOAD, Service
 from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
+from convergence.db.transaction import LAST
 from convergence.values import replace
 
 
@@ -118,8 +119,11 @@ class MemorySweeps:
         present, until = self._duties.get(name, (holder, 0.0))
         return 0.0 if present == holder else until - self._memory.clock()
 
-    def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
+    def unattended(
+        self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
+    ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
+        patience = older_than_s if patience_s is None else patience_s
         tables, now = self._memory.seen(), self._memory.clock()
         found: list[tuple[float, ReadyNode]] = []
         for traversal in tables.traversal.values():
@@ -130,7 +134,8 @@ class MemorySweeps:
                 since = tables.notified_at.get((traversal.id, node.number), now)
                 if traversal.status is TraversalStatus.CANCELLING and not _has_begun(tables, node):
                     continue
-                if node.status is NodeStatus.READY and since < now - older_than_s and _is_free(tables, node, now):
+                is_old = since < now - (older_than_s if node.phase in LAST else max(older_than_s, patience))
+                if node.status is NodeStatus.READY and is_old and _is_free(tables, node, now):
                     ready = ReadyNode(traversal.stack_id, traversal.id, node.number, node.phase)
                     of_traversal.append((since, ready))
             found += sorted(of_traversal, key=_longest_ready)[:window]

@@ -111,6 +111,7 @@ class PendingTasks:
         """Those of the sweeper."""
         asked = {
             'older_than_s': look.older_than_s,
+            'patience_s': look.older_than_s,
             'slack_s': look.slack_s,
             'rested_s': look.rested_s,
             'deleted_s': self._deleted_s,
@@ -124,7 +125,8 @@ class PendingTasks:
 
         :param older_than_s: for how long a node was ready.
         """
-        asked = {'worker': worker_id, 'older_than_s': older_than_s, 'limit': 1, 'window': window}
+        ages = {'older_than_s': older_than_s, 'patience_s': older_than_s}
+        asked = {'worker': worker_id, **ages, 'limit': 1, 'window': window}
         return frozenset(map(WorkerTask, self._found(_OF_WORKER, asked)))
 
     def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:

@@ -29,6 +29,7 @@ from convergence.db.schema.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_PO
 from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.store import Store
+from convergence.db.transaction import LAST
 from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
@@ -117,7 +118,12 @@ _READY_AND_FREE = (
     .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
     .where(
         SYNC_POINT.c.status == NodeStatus.READY,
+        # The first bound keeps to the index.
         SYNC_POINT.c.notified_at < database_now() - bindparam('older_than_s'),
+        or_(
+            SYNC_POINT.c.phase.in_(sorted(LAST)),
+            SYNC_POINT.c.notified_at < database_now() - bindparam('patience_s'),
+        ),
         or_(
             TRAVERSAL.c.status == TraversalStatus.RUNNING,
             # Of a traversal that is being cancelled what has begun goes on, and nothing else.
@@ -310,14 +316,18 @@ class Sweeps(NestedSweeps):
             seconds: float | None = connection.execute(held).scalar()
         return 0.0 if seconds is None else seconds
 
-    def unattended(self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW) -> list[ReadyNode]:
+    def unattended(
+        self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
+    ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
 
         :param window: most nodes of one traversal.
+        :param patience_s: for how long a node was ready that needs a worker, where that is longer.
         """
 
         def take(connection: Connection) -> list[ReadyNode]:
-            parameters = {'older_than_s': older_than_s, 'limit': limit, 'window': window}
+            patience = older_than_s if patience_s is None else patience_s
+            parameters = {'older_than_s': older_than_s, 'patience_s': patience, 'limit': limit, 'window': window}
             found = [ReadyNode(*row) for row in connection.execute(UNATTENDED, parameters)]
             keys = sorted((node.traversal_id, node.number) for node in found)
             if keys:

@@ -7,9 +7,10 @@ locked the row and seen that it is still held under that fence (`convergence.cor
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from convergence import errors
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status, TraversalStatus
@@ -36,6 +37,8 @@ from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversa
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
 from convergence.values import replace
+
+LOG = logging.getLogger(__name__)
 
 TOGETHER_S = 0.2
 """Seconds: what has not begun by then, of what was asked for together, is left to whoever is asked for it next."""
@@ -65,6 +68,9 @@ def _held(asked: _Asked, rows: Mapping[str, NestingRow]) -> NestingResource:
         raise errors.Conflict(f'resource {asked.resource_id} is held by somebody else by now')
     has = found.has_snapshots
     return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
+
+
+_ASKED = frozenset(each.name for each in fields(_Asked))
 
 
 class Nesting:
@@ -124,18 +130,25 @@ class Nesting:
         """The same for several rows of one operation.
 
         :param asked: for each of them the arguments of `act_on_nested_stack`.
-        :returns: for each the answer. None where there is none, or not soon: it is asked for by itself then, perhaps of
-            another engine.
+        :returns: for each the answer. None where there is none, or not soon: it is asked for by itself then, by whoever
+            has a thread for it.
         """
-        until = self._clock() + TOGETHER_S
-        every = [_Asked(**each) for each in asked]
+        # A worker of a later version may say more.
+        every = [_Asked(**{key: each[key] for key in each.keys() & _ASKED}) for each in asked]
         rows = self._rows([each.resource_id for each in every])
-        return [self._answered(each, rows) if self._clock() < until else None for each in every]
+        until = self._clock() + TOGETHER_S
+        answers: list[Document | None] = []
+        for each in every:
+            answers.append(self._answered(each, rows) if not answers or self._clock() < until else None)
+        return answers
 
     def _answered(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document | None:
         try:
             return self._begin(asked, rows)
         except errors.ConvergenceError:
+            return None
+        except Exception:
+            LOG.exception('This engine fails to begin what resource %s wants', asked.resource_id)
             return None
 
     def _begin(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document:

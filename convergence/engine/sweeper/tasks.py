@@ -298,8 +298,8 @@ class SweepTasks:
             return 0
         workers = [each for each in self._roster.services() if each.kind == 'worker' and each.is_up]
         options, is_full = self._options, bool(workers) and not any(each.has_room for each in workers)
-        older_than_s = max(options.older_than_s, options.lease_s) if is_full else options.older_than_s
-        nodes = self._sweeps.unattended(older_than_s, options.limit, self._worker.window)
+        patience_s = options.lease_s if is_full else None
+        nodes = self._sweeps.unattended(options.older_than_s, options.limit, self._worker.window, patience_s)
         # All of them count as told now: whatever happens with one, the others must be.
         for node in nodes:
             if node.phase in LAST:
