@@ -80,7 +80,7 @@ def planned(backend, number, most, *, together=None, counted=None):
 def test_of_stacks_that_are_planned_at_the_same_moment_no_more_are_let_through_than_a_tree_may_have(
     backend, kept, counted
 ):
-    """Each counted those that were stored before it, and none of those that were about to be."""
+    """F125: each counted those that were stored before it, and none of those that were about to be."""
     backend.write(InsertStack(replace(STACK, resource_count=2)))
     for number in range(100, 100 + kept):
         planned(backend, number, 14)()

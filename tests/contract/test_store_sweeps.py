@@ -204,6 +204,7 @@ def test_of_a_traversal_that_is_being_cancelled_only_what_has_begun_is_looked_fo
 
 
 def test_what_is_nested_in_a_stack_that_is_being_cancelled_is_found_until_it_is_as_well(backend):
+    """F098: also if nobody has told it."""
     backend.fill()
     child = replace(
         STACK, id='N', name='nested', parent_id='S', parent_resource_id=RESOURCE.id, root_id='S', traversal_id='VN'

@@ -223,6 +223,8 @@ def test_what_nobody_waits_for_is_not_wanted():
 
 
 def test_a_nested_stack_has_the_time_that_is_left_to_whoever_waits_for_it():
+    """F110."""
+
     def deadline(**changes):
         decision = plan(plan_view(), STACK, request(Goal(definitions(a='')), **changes), planner())
         return only(decision, InsertTraversal).traversal.deadline

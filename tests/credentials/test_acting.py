@@ -87,6 +87,7 @@ def test_another_user_who_updates_a_stack_is_acted_for_from_then_on(lent):
 
 
 def test_what_is_nested_acts_with_the_credentials_of_the_root_also_when_nobody_asks(lent):
+    """F151."""
     inner = {'heat_template_version': '2018-08-31', 'resources': {'it': cloud()}}
     group = {
         'type': 'OS::Heat::AutoScalingGroup',

@@ -188,6 +188,7 @@ def batches(harness: Harness, stack_id: str) -> list[int]:
 
 
 def test_members_are_made_and_changed_in_batches(harness):
+    """F150."""
     policy = {
         'batch_create': {'max_batch_size': 2},
         'rolling_update': {'max_batch_size': 2, 'min_in_service': 2, 'pause_time': 0},
@@ -375,6 +376,7 @@ def test_what_is_not_known_yet_is_not_refused(harness):
 
 
 def test_a_chain_is_made_in_its_order_and_changes_at_its_end(harness):
+    """F150."""
     resources = {
         'chain': resource(CHAIN, resources=['Test::Thing', 'Test::Plain'], resource_properties={'value': 'x'}),
         'refs': resource('OS::Heat::Value', value={'get_attr': ['chain', 'refs']}),
@@ -393,6 +395,7 @@ def test_a_chain_is_made_in_its_order_and_changes_at_its_end(harness):
 
 
 def test_a_template_in_a_property_is_a_stack(harness):
+    """F111: the limit of such a stack is in minutes, as in its template."""
     resources = {
         'heat': resource('OS::Heat::Stack', template=nested(), parameters={'value': 'h'}, timeout=7),
         'aws': resource('AWS::CloudFormation::Stack', TemplateURL='child.yaml', Parameters={'value': 'a'}),

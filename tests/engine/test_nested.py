@@ -111,6 +111,21 @@ def test_a_nested_stack_has_the_attribute_that_every_resource_has(harness):
     assert harness.row(stack_id, 'reader').properties['link'] == {'child': None, 'own': 'me'}
 
 
+def test_an_output_that_a_nested_stack_lacks_is_refused_or_fails_who_asks_for_it(harness):
+    """F162: where the template is known only later, too, nobody waits for it."""
+    child = {'type': CHILD, 'value': 'a'}
+    reader = {'value': {'get_attr': ['child', 'absent']}}
+    with pytest.raises(errors.StackValidationFailed, match=r'child\.yaml has no attribute absent'):
+        create(harness, {'child': child, 'reader': reader}, {CHILD: nested()})
+    child = {'type': 'AWS::CloudFormation::Stack', 'TemplateURL': CHILD}
+    reader = {'value': {'get_attr': ['child', 'Outputs.absent']}}
+    stack_id = create(harness, {'child': child, 'reader': reader}, {CHILD: nested()}, disable_rollback=True)
+    harness.run()
+    assert harness.state(stack_id) == 'CREATE_FAILED'
+    assert 'no output absent' in harness.stack(stack_id).status_reason
+    assert harness.row(stack_id, 'child').status is Status.COMPLETE
+
+
 def test_nobody_asks_for_the_outputs_of_a_template_that_has_none(harness, monkeypatch):
     asked: list[str] = []
     read = harness.read_nested_stack
@@ -262,7 +277,7 @@ def test_what_turns_out_to_be_wrong_deep_below_is_told_with_one_path_to_it(harne
 
 
 def test_five_levels_are_made_changed_and_removed_by_one_worker_with_one_thread(harness):
-    """No thread waits for a nested stack: one is enough, however deep they are."""
+    """F116: no thread waits for a nested stack: one is enough, however deep they are."""
     harness.die(harness.workers.pop())
     stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(5))
     harness.run()
@@ -315,6 +330,7 @@ def test_a_creation_that_is_under_way_below_is_overtaken_too(harness):
 
 
 def test_a_delete_reaches_every_level_of_what_is_still_being_made(harness):
+    """F117."""
     harness.reality.always['create', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
     stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}}, tree(3))
     harness.run()
@@ -327,18 +343,23 @@ def test_a_delete_reaches_every_level_of_what_is_still_being_made(harness):
     assert harness.reality.objects == {}
 
 
-def test_a_cancel_and_a_failed_sibling_leave_nothing_running_below(harness):
-    """F118: and the user can update soon after."""
-    harness.reality.always['create', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
-    harness.reality.always['poll', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
-    harness.reality.once['create', 'bad'] = [fails(FinalFailure('broken'))]
-    resources = {'below': {'type': 'level1.yaml', 'value': 'a'}, 'bad': 'x'}
-    stack_id = create(harness, resources, tree(3), disable_rollback=True)
+def stop_below(harness: Harness) -> None:
+    """All that sweeps and workers do until nothing goes on that nobody wants."""
     for _ in range(8):
         harness.run()
         harness.sweep()
         for row in harness.sweeps.to_be_told(10):  # with its next heartbeat a worker sees to these
             harness.workers[0]._checks.interrupt(row, Task('interrupt'))
+
+
+def test_a_cancel_and_a_failed_sibling_leave_nothing_running_below(harness):
+    """F105, F118: and the user can update soon after."""
+    harness.reality.always['create', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.always['poll', 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.once['create', 'bad'] = [fails(FinalFailure('broken'))]
+    resources = {'below': {'type': 'level1.yaml', 'value': 'a'}, 'bad': 'x'}
+    stack_id = create(harness, resources, tree(3), disable_rollback=True)
+    stop_below(harness)
     assert harness.state(stack_id) == 'CREATE_FAILED'
     last = lowest(harness, stack_id, 3)
     assert [harness.state(lowest(harness, stack_id, depth).id) for depth in (1, 2, 3)] == ['CREATE_FAILED'] * 3, last
@@ -348,6 +369,47 @@ def test_a_cancel_and_a_failed_sibling_leave_nothing_running_below(harness):
     assert harness.state(stack_id) == 'UPDATE_COMPLETE'
     assert harness.reality.values() == {'thing0': 'a', 'bad': 'x'}
     assert lowest(harness, stack_id, 3).id == last.id
+
+
+def test_what_an_update_that_fails_has_begun_below_is_cancelled_and_not_taken_back(harness):
+    """F105: the update said that it is not to be rolled back."""
+    stack_id = create(harness, {'below': {'type': 'level1.yaml', 'value': 'a'}, 'bad': 'x'}, tree(3))
+    harness.run()
+    for verb in ('update', 'poll'):
+        harness.reality.always[verb, 'thing0'] = lambda call: InProgress({}, poll_after_s=1e6, is_told=True)
+    harness.reality.once['update', 'bad'] = [fails(FinalFailure('broken'))]
+    args = {'disable_rollback': True}
+    template = hot({'below': {'type': 'level1.yaml', 'value': 'b'}, 'bad': 'y'})
+    harness.stacks.update_stack(harness.context, {'stack_id': stack_id}, template, files=tree(3), args=args)
+    stop_below(harness)
+    assert [harness.state(lowest(harness, stack_id, depth).id) for depth in range(4)] == ['UPDATE_FAILED'] * 4
+    actions = [each.action for each in harness.reader.traversals(lowest(harness, stack_id, 3).id)]
+    assert actions == ['CREATE', 'UPDATE']
+
+
+def test_a_cancel_that_comes_after_the_end_of_a_nested_stack_changes_nothing_in_it(harness):
+    """F119: the stack is complete, and its resource has not heard of that yet."""
+    asked, cancel = [], harness.nesting.cancel_nested_stack
+
+    def told(*which: Any) -> None:
+        asked.append(which)
+        cancel(*which)
+
+    harness.nesting.cancel_nested_stack = told
+    stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()}, disable_rollback=True)
+    while (row := harness.row(stack_id, 'child')).token is None or harness.state(row.token) != 'CREATE_COMPLETE':
+        harness.deliver()
+    harness.messages.checks.clear()
+    child = child_of(harness, stack_id)
+    harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, cancel_with_rollback=False, now=True)
+    for interrupted in harness.sweeps.to_be_told(10):  # with its next heartbeat a worker sees to it
+        harness.workers[0]._checks.interrupt(interrupted, Task('interrupt'))
+    assert (len(asked), harness.state(stack_id)) == (1, 'CREATE_FAILED')
+    assert (harness.state(child.id), harness.stack(child.id).traversal_id) == ('CREATE_COMPLETE', child.traversal_id)
+    update(harness, stack_id, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})
+    harness.recover()
+    assert harness.state(stack_id) == 'UPDATE_COMPLETE'
+    assert (child_of(harness, stack_id).id, harness.reality.calls['create', 'thing0']) == (child.id, 1)
 
 
 def test_suspend_resume_and_check_go_down(harness):

@@ -69,6 +69,7 @@ def test_what_is_only_known_later_refuses_nothing(harness):
 
 
 def test_identical_members_are_looked_at_once(harness, monkeypatch):
+    """F152."""
     looked: list[str] = []
     run = compiler._Compilation.run
 
@@ -89,6 +90,7 @@ def test_identical_members_are_looked_at_once(harness, monkeypatch):
     ('told', 'compiled'), [('x', 1), ({'get_param': 'OS::stack_id'}, 4)], ids=['alike', 'each asks which one it is']
 )
 def test_members_that_are_alike_are_compiled_once(harness, monkeypatch, told, compiled):
+    """F152."""
     looked: list[str] = []
     run = compiler._Compilation.run
 

@@ -29,7 +29,7 @@ def limited(engine: Any) -> Harness:
 
 
 def test_resources_are_counted_over_the_whole_tree(limited):
-    """Two resources with two each are six. Of three each the last nested stack is refused, and a rollback fits."""
+    """F125: two resources of two each are six. Of three each the last nested stack is refused; a rollback fits."""
     stack = create(limited, children(2), {CHILD: nested(count=2)})
     limited.run()
     assert limited.state(stack) == 'CREATE_COMPLETE', limited.stack(stack).status_reason
@@ -104,6 +104,8 @@ def test_no_limit_is_in_the_way_of_a_rollback(limited):
 
 
 def test_what_the_limit_costs_does_not_depend_on_how_many_stacks_the_tree_has(engine):
+    """F125."""
+
     def one_more(limits: NestingLimits, count: int) -> int:
         harness = Harness(emptied(engine), nesting=limits)
         files = {CHILD: nested()}

@@ -251,7 +251,7 @@ def grown(engine, before, after):
 
 
 def test_a_member_more_costs_the_same_in_a_large_group(engine):
-    """F124, F128: none of the others is touched, and each further nested stack costs what the one before has cost."""
+    """F124, F128, F149: none of the others is touched; each further nested stack costs what the one before has cost."""
     small, large = grown(engine, 4, 5), grown(engine, 40, 41)
     assert small == large
     one, two, three = grown(engine, 4, 5), grown(engine, 4, 6), grown(engine, 4, 7)

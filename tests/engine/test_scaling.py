@@ -260,6 +260,7 @@ def test_a_group_whose_row_is_busy_is_not_scaled(harness):
 
 
 def test_wherever_the_engine_dies_a_group_is_scaled_once_or_not_at_all(harness):
+    """F165."""
     stack_id = created(harness, {'web': group(1), 'up': policy(1)})
     crashed = 0
     for commit in range(1, 3):

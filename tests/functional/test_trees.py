@@ -22,6 +22,7 @@ def children_planned_by(engine, name):
 
 
 def test_children_of_one_parent_are_planned_by_different_engines_and_one_of_these_dies(cluster, name):
+    """F121, F149."""
     gated = template(r={'value': 'x', 'until': name})
     resources = {
         f'c{number}': {'type': 'gated.yaml' if number < CHILDREN else 'free.yaml'} for number in range(2 * CHILDREN)

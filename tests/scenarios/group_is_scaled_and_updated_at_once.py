@@ -1,4 +1,4 @@
-"""A signal and an update come at the same moment: one of them is later, and the group is what that one says."""
+"""F128: a signal and an update come at the same moment: one of them is later, and the group is what that one says."""
 
 
 def group(value):

@@ -1,4 +1,4 @@
-"""A tree of three levels is made, changed at the bottom, and removed."""
+"""F117: a tree of three levels is made, changed at the bottom, and removed."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

@@ -1,4 +1,4 @@
-"""What a tree has made stays, at every level."""
+"""F126: what a tree has made stays, at every level."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

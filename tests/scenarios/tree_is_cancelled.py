@@ -1,4 +1,4 @@
-"""A cancel reaches every level; the next update goes on from there."""
+"""F098: a cancel reaches every level; the next update goes on from there."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

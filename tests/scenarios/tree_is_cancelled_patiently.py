@@ -1,4 +1,4 @@
-"""A patient cancel reaches every level: what runs comes to its end there, and nothing begins anywhere."""
+"""F098: a patient cancel reaches every level: what runs comes to its end there, and nothing begins anywhere."""
 
 inner = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 middle = Template({'M': RsrcDef({'v': 0}, nested=inner), 'N': RsrcDef({'m': GetRes('M')})})

@@ -1,4 +1,4 @@
-"""A delete reaches every level of what is still being made."""
+"""F117: a delete reaches every level of what is still being made."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

@@ -1,4 +1,4 @@
-"""A tree is forgotten while its objects stay; another one is made of them at every level, changed and deleted."""
+"""F127: a tree is forgotten while its objects stay; another one is made of them at every level, changed and deleted."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

@@ -1,4 +1,4 @@
-"""A group is scaled by signals, by an update, and by both at once; its members stay what they are."""
+"""F128, F165: a group is scaled by signals, by an update, and by both at once; its members stay what they are."""
 
 
 def group(desired, value=0, batch=1):

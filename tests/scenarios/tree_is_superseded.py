@@ -1,4 +1,4 @@
-"""An update takes over at every level from the one that is under way there."""
+"""F115: an update takes over at every level from the one that is under way there."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

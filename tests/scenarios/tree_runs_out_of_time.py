@@ -1,4 +1,4 @@
-"""The time limit of the stack at the top ends what goes on at the bottom."""
+"""F110: the time limit of the stack at the top ends what goes on at the bottom."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

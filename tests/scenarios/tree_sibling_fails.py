@@ -1,4 +1,4 @@
-"""What fails beside a nested stack leaves nothing running in it."""
+"""F118: what fails beside a nested stack leaves nothing running in it."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

@@ -1,4 +1,4 @@
-"""Engines and workers die at every level."""
+"""F120, F121: engines and workers die at every level."""
 
 inner0 = Template({'X': RsrcDef({'v': 1}), 'Y': RsrcDef({'v': 1, 'x': GetRes('X')})})
 inner1 = Template({'X': RsrcDef({'v': 2}), 'Z': RsrcDef({'v': 1, 'x': GetRes('X')})})

@@ -131,6 +131,7 @@ def test_rows_are_claimed_and_parked_in_few_transactions(harness, asked):
 
 
 def test_one_that_cannot_be_had_fails_alone(harness, asked):
+    """F122."""
     stack_id = create(harness, {}, {})
     refused = 'child3'
     alone = harness.nesting._begin
@@ -175,6 +176,7 @@ def unknown(answers: list[Any]) -> list[Any]:
 def test_where_there_is_no_answer_each_is_asked_for_by_itself_and_nothing_is_begun_twice(
     harness, asked, answers, alone
 ):
+    """F122."""
     asked.answers = answers
     stack_id = begin(harness, children())
     assert (asked.together, asked.alone) == ([5], alone)
