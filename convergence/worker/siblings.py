@@ -33,8 +33,8 @@ from convergence.worker.steps import begin_alone
 LOG = logging.getLogger(__name__)
 
 PAUSE_S = 10.0
-"""Seconds for which each is begun by itself after an engine has not begun all that it was asked for together: it does
-not know the operation, is slow, or does not answer."""
+"""Seconds for which each is begun by itself after an engine has not begun two of those that it was asked for together:
+it does not know the operation, is slow, or does not answer."""
 
 _BEGINS = frozenset({Step.CREATE, Step.UPDATE, Step.DELETE})
 
@@ -102,9 +102,10 @@ class Siblings:
         with logs.concealing(frozenset().union(*map(self._attempts.secrets, claims))):
             asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
             answers = self._nested.begin_together(list(asked.values())) if asked else []
-        if None in answers:
+        begun = {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}
+        if len(begun) < min(2, len(asked)):
             self._paused_until = self._clock() + PAUSE_S
-        return {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}
+        return begun
 
     def _plain(self, claim: Claim, task: Task) -> tuple[Foretell, ...]:
         """What a resource tells in the end, if an engine may begin at once what its row was claimed for."""

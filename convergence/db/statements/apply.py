@@ -39,7 +39,7 @@ from convergence.db.statements.changing import (
     takes_more_at_once,
     update_by_id,
 )
-from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.hot import FewRows, Hot, HotList, among
 from convergence.db.statements.hot_rows import HotRows
 from convergence.db.statements.late_nodes import append_cleanup
 from convergence.db.statements.locking import by_key
@@ -188,8 +188,9 @@ WAITING_FOR = Hot(
     .order_by(SYNC_POINT.c.number)
 )
 INSERT_STACK = Hot(insert(STACK), (*_field_names(Stack), 'live_name'))
-INSERT_TEMPLATE = Hot(insert(TEMPLATE), _field_names(Template))
-INSERT_TRAVERSAL = Hot(insert(TRAVERSAL), _field_names(Traversal))
+# They can look whether the statement before has found its row: that of the stack, of which these are.
+INSERT_TEMPLATE = FewRows(TEMPLATE, _field_names(Template))
+INSERT_TRAVERSAL = FewRows(TRAVERSAL, _field_names(Traversal))
 _OF_NODE = (*_field_names(Node), 'notified_at')
 INSERT_NODES = HotRows(SYNC_POINT, _OF_NODE, tuple(name for name in _OF_NODE if name != 'traversal_id'))
 INSERT_ROWS = HotRows(RESOURCE, _field_names(Resource), ('id', 'name', 'type'))
@@ -250,7 +251,7 @@ def _require_room(writes: Writes, effect: effects.RequireRoom, ready: Ready, tol
 
 
 def _insert_template(writes: Writes, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
-    writes.add(INSERT_TEMPLATE.call(_values(effect.template)))
+    writes.add(INSERT_TEMPLATE.call([_values(effect.template)]))
 
 
 def _purge_templates(writes: Writes, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
@@ -258,7 +259,7 @@ def _purge_templates(writes: Writes, effect: effects.PurgeTemplates, ready: Read
 
 
 def _insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
-    writes.add(INSERT_TRAVERSAL.call(_values(effect.traversal)))
+    writes.add(INSERT_TRAVERSAL.call([_values(effect.traversal)]))
     now = effect.traversal.started_at
     behind = {node.next_in_backlog for node in effect.nodes}
 

@@ -40,7 +40,7 @@ from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
 
-TOGETHER_S = 0.2
+TOGETHER_S = 0.5
 """Seconds: what has not begun by then, of what was asked for together, is left to whoever is asked for it next."""
 
 _STAYS = frozenset({Action.SUSPEND, Action.RESUME})
