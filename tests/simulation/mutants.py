@@ -866,8 +866,8 @@ MUTANTS = (
             ),
             Edit(
                 f'{RUNNER}._drive',
-                'if self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None):',
-                'if self._around.draining():',
+                'too_late = self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None)',
+                'too_late = self._around.draining()',
             ),
         ),
         ('superseded_update_is_cancelled', 'update_add_concurrent'),
