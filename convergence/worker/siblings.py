@@ -33,8 +33,8 @@ from convergence.worker.steps import begin_alone
 LOG = logging.getLogger(__name__)
 
 PAUSE_S = 10.0
-"""Seconds for which each is begun by itself after an engine has not begun two of those that it was asked for together:
-it does not know the operation, is slow, or does not answer."""
+"""Seconds for which each is begun by itself after fewer than two have been begun together: an engine does not know the
+operation, is slow, or does not answer; or what is wanted of them begins with something else."""
 
 _BEGINS = frozenset({Step.CREATE, Step.UPDATE, Step.DELETE})
 
@@ -103,7 +103,7 @@ class Siblings:
             asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
             answers = self._nested.begin_together(list(asked.values())) if asked else []
         begun = {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}
-        if len(begun) < min(2, len(asked)):
+        if len(begun) < 2:
             self._paused_until = self._clock() + PAUSE_S
         return begun
 

@@ -371,3 +371,16 @@ def test_stacks_without_anything_in_them_are_begun_so_too(harness, asked):
     stack_id = begin(harness, children(), {CHILD: hot({}, parameters={'value': {'type': 'string'}})})
     assert (asked.together, asked.alone) == ([5, 2], 0)
     complete(harness, stack_id, 'CREATE')
+
+
+def test_what_begins_with_something_else_is_not_claimed_in_vain_again_and_again(harness, asked, monkeypatch):
+    """Four rows were claimed and let go of for each that began."""
+    monkeypatch.setattr('convergence.worker.siblings._begins_at_once', lambda attempt: False)
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(), {CHILD: nested()})
+        told(harness, worker)
+        before = harness.store.commits
+    of_the_gate, batch, each_alone = 2, 1 + 1 + 4 + 1, 2 * 2
+    assert (asked.together, asked.alone) == ([], 3)
+    assert harness.store.commits - before == of_the_gate + batch + each_alone
+    complete(harness, stack_id, 'CREATE')
