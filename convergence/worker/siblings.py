@@ -22,6 +22,7 @@ from convergence.db.scopes import FreeNodes
 from convergence.db.transaction import Transactions
 from convergence.documents import Document
 from convergence.errors import ConvergenceError
+from convergence.resources.nested import NestedType
 from convergence.resources.performing import wants_snapshot_first
 from convergence.worker.assess import Assessor
 from convergence.worker.attempt import Attempt, output_without_stack
@@ -141,6 +142,9 @@ class Siblings:
 def _begins_at_once(attempt: Attempt) -> bool:
     """Whether that an engine begins it is what comes first of the action."""
     kind, claim = attempt.kind, attempt.claim
+    name = claim.step.value.lower()
+    if getattr(type(kind), name, None) is not getattr(NestedType, name):
+        return False  # what a type does of its own comes before its stack acts
     if claim.step is Step.CREATE:
         return not (kind.validates() or kind.prepares())
     if claim.step is Step.DELETE:

@@ -12,6 +12,7 @@ import pytest
 from convergence import errors
 from convergence.core.model import Status
 from convergence.resources.contract import Answer, Call
+from convergence.resources.nested import NestedType
 from convergence.worker.service import WorkerService
 from tests.engine.test_nested import CHILD, child_of, create, nested, update
 from tests.harness import Harness, hot, things
@@ -384,3 +385,18 @@ def test_what_begins_with_something_else_is_not_claimed_in_vain_again_and_again(
     assert (asked.together, asked.alone) == ([], 3)
     assert harness.store.commits - before == of_the_gate + batch + each_alone
     complete(harness, stack_id, 'CREATE')
+
+
+def test_a_type_that_does_something_of_its_own_first_is_called_before_its_stack_acts(harness, asked, monkeypatch):
+    order: list[str] = []
+    kind = type(harness.registry.get(CHILD))
+
+    def create(self: Any, call: Call[Any]) -> Answer:
+        order.append(call.name)
+        return NestedType.create(self, call)
+
+    monkeypatch.setattr(kind, 'create', create)
+    stack_id = begin(harness, children())
+    assert asked.together == []
+    complete(harness, stack_id, 'CREATE')
+    assert sorted(order) == sorted(children())
