@@ -88,10 +88,17 @@ def scanned(plan: str) -> list[str]:
     return [name for name in GROWING if f'Seq Scan on {name}' in plan]
 
 
+def prefer_nothing(connection: Any) -> None:
+    """Have PostgreSQL say what it would do by its statistics, until the end of the transaction."""
+    if connection.dialect.name == 'postgresql':
+        connection.exec_driver_sql('SET LOCAL enable_seqscan = on')
+
+
 def whole_tables(engine: Any, statement: str) -> list[str]:
     """The tables, of those that grow, that the server would read from one end to the other."""
     statement = FOUND_BEFORE.sub('FALSE', statement)  # there is none before it here
     with engine.connect() as connection:
+        prefer_nothing(connection)
         rows = connection.exec_driver_sql('EXPLAIN ' + statement.replace('%', '%%')).all()
     if engine.dialect.name == 'postgresql':
         return scanned('\n'.join(line for (line,) in rows))
@@ -133,20 +140,24 @@ It is about 44. While others use the server, in whatever database, indexes still
 """
 
 
-def read_by(engine: Any) -> int:
-    """How many rows of nodes and resources PostgreSQL has read so far, by indexes and otherwise, in this database."""
+def counted(engine: Any, question: str) -> list[Any]:
+    """What PostgreSQL answers to a question about what it has counted so far, in this database."""
     engine.dispose()  # a connection that ends tells what it has counted
     clients = (
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
     )
-    indexes = 'SELECT sum(idx_tup_read) FROM pg_stat_user_indexes'
-    tables = 'SELECT sum(seq_tup_read) FROM pg_stat_user_tables'
-    of_both = "WHERE relname IN ('sync_point', 'resource')"
     while True:
         with engine.connect() as connection:
             if connection.exec_driver_sql(clients).scalar_one() == 1:  # this one
-                asked = (connection.exec_driver_sql(f'{each} {of_both}').scalar_one() for each in (indexes, tables))
-                return sum(int(found or 0) for found in asked)
+                return list(connection.exec_driver_sql(question).all())
+
+
+def read_by(engine: Any) -> int:
+    """How many rows of nodes and resources have been read so far, by indexes and otherwise."""
+    of_both = "WHERE relname IN ('sync_point', 'resource')"
+    indexes = f'SELECT sum(idx_tup_read) FROM pg_stat_user_indexes {of_both}'
+    tables = f'SELECT sum(seq_tup_read) FROM pg_stat_user_tables {of_both}'
+    return sum(int(found or 0) for (found,) in counted(engine, f'{indexes} UNION ALL {tables}'))
 
 
 def test_a_new_database_is_not_read_through_for_each_resource() -> None:
@@ -164,5 +175,37 @@ def test_a_new_database_is_not_read_through_for_each_resource() -> None:
     harness.delete(harness.created(every))
     harness.run(limit=20 * RESOURCES)
     assert read_by(engine) - before < READ_EACH * RESOURCES
+    engine.dispose()
+    server.drop(url.partition('?')[0].rpartition('/')[2])
+
+
+def scans_of(engine: Any) -> dict[str, int]:
+    """How often each table that grows has been read from one end to the other so far."""
+    asked = counted(engine, 'SELECT relname, seq_scan FROM pg_stat_user_tables')
+    return {name: scans for name, scans in asked if name in GROWING}
+
+
+def test_plans_made_while_tables_are_small_do_not_read_them_whole_when_they_have_grown() -> None:
+    """A connection keeps its plans until somebody takes statistics anew."""
+    server = service('postgresql')
+    url = server.create()
+    engine = database(url)
+    with engine.connect() as connection:
+        connection.execution_options(isolation_level='AUTOCOMMIT').exec_driver_sql('ANALYZE')
+    before = scans_of(engine)
+    harness = Harness(engine)
+    for value in 'abcdef':  # the sixth time a plan is made that is kept
+        stack_id = harness.created({f'r{number}': {'value': value} for number in range(4)}, name=value)
+        harness.update(stack_id, {f'r{number}': {'value': value + value} for number in range(4)})
+        harness.run()
+    many = {f'r{number}': {'value': 'x'} for number in range(RESOURCES)}
+    stack_id = harness.created(many)
+    harness.update(stack_id, many)
+    harness.run()
+    harness.update(stack_id, {**many, 'r7': {'value': 'y'}})
+    harness.run()
+    harness.delete(stack_id)
+    harness.run()
+    assert scans_of(engine) == before
     engine.dispose()
     server.drop(url.partition('?')[0].rpartition('/')[2])

@@ -18,6 +18,7 @@ from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.apply import _values
 from convergence.db.statements.store import Store
 from tests.contract import rows
+from tests.db.test_hot_plans import prefer_nothing
 from tests.harness import database
 from tests.services import service
 
@@ -105,6 +106,7 @@ def plans(engine: Any, ask: Any) -> list[str]:
         event.remove(engine, 'before_cursor_execute', listen)
     explained = []
     with engine.connect() as connection:
+        prefer_nothing(connection)
         for statement, parameters in asked:
             lines = connection.exec_driver_sql(f'EXPLAIN {statement}', parameters).scalars()
             explained.append('\n'.join(lines))
