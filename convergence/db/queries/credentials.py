@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import Status
 from convergence.credentials.model import CredentialsStatus, StoredCredentials
-from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import CREDENTIALS, RESOURCE, SNAPSHOT_ITEM, STACK
 from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
@@ -53,7 +53,7 @@ def _unwanted(settles_s: float) -> ColumnElement[bool]:
 
     This is final: what was replaced, or was made for a request that is over, no stack refers to again.
     """
-    never_had = and_(CREDENTIALS.c.stack_id.is_(None), CREDENTIALS.c.created_at < database_now() - settles_s)
+    never_had = and_(CREDENTIALS.c.stack_id.is_(None), CREDENTIALS.c.created_at < asked_at() - settles_s)
     replaced = and_(CREDENTIALS.c.stack_id.is_not(None), ~_IS_BUSY)
     return and_(
         CREDENTIALS.c.status != CredentialsStatus.REMOVING,
@@ -138,7 +138,7 @@ class CredentialRows:
         """Those to be removed now. Each is handed out to one caller for `HANDED_OUT_S` seconds."""
         due = and_(
             CREDENTIALS.c.status == CredentialsStatus.REMOVING,
-            or_(CREDENTIALS.c.again_at.is_(None), CREDENTIALS.c.again_at < database_now()),
+            or_(CREDENTIALS.c.again_at.is_(None), CREDENTIALS.c.again_at < asked_at()),
         )
         with self._store.reading() as connection:
             found = [_read(row) for row in connection.execute(select(*_COLUMNS).where(due).limit(limit))]

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 from convergence.core.model import Action, Hook, NodeStatus, Phase, Status
 from convergence.core.rows import Event, ReceivedSignal, Resource, Retry
 from convergence.db.queries.nested import below
-from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, STACK, SYNC_POINT
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.row_columns import RESOURCE_COLUMNS, chunks, columns, resource_of
@@ -122,7 +122,7 @@ _EVENT_NAME = func.coalesce(
 )
 """The name under which an event is shown: one of a stack itself has the name of the stack."""
 
-_IS_UP = and_(SERVICE.c.stopped.is_(False), SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
+_IS_UP = and_(SERVICE.c.stopped.is_(False), SERVICE.c.beat_at > asked_at() - SERVICE.c.lease_s)
 _IS_LOST = and_(RESOURCE.c.physical_id.is_(None), RESOURCE.c.output.is_(None))
 _IS_PARKED = and_(RESOURCE.c.owner.is_(None), or_(RESOURCE.c.progress.is_not(None), RESOURCE.c.retry.is_not(None)))
 _FRONTIER = (
@@ -147,7 +147,7 @@ _FRONTIER = (
         RESOURCE.c.retry,
         case((waits_at_hook(SYNC_POINT.c.traversal_id), RESOURCE.c.hook)),
         case((_IS_LOST, RESOURCE.c.token)),
-        case((and_(_IS_LOST, RESOURCE.c.search_until > database_now()), RESOURCE.c.search_until)),
+        case((and_(_IS_LOST, RESOURCE.c.search_until > asked_at()), RESOURCE.c.search_until)),
     )
     .select_from(SYNC_POINT)
     .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)

@@ -46,7 +46,7 @@ from convergence.core.observation import (
     succession,
 )
 from convergence.core.rows import Event, Resource, Stack
-from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
 from convergence.db.statements.apply import ENROL_AGAIN
 from convergence.db.statements.hot import Hot, HotList, among
@@ -105,7 +105,7 @@ _TOP_OF = (
 )
 _SOMEBODY_LOOKS = (
     select(SERVICE.c.id)
-    .where(SERVICE.c.kind == 'observer', SERVICE.c.beat_at >= database_now() - SERVICE.c.lease_s)
+    .where(SERVICE.c.kind == 'observer', SERVICE.c.beat_at >= asked_at() - SERVICE.c.lease_s)
     .exists()
 )
 UNENROLLED = (
@@ -134,7 +134,7 @@ TO_REPAIR = (
         OBSERVATION.c.given_up.is_(False),
         OBSERVATION.c.found.in_(_DRIFT),
         _IS_SEEN,
-        or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at <= database_now()),
+        or_(OBSERVATION.c.repair_at.is_(None), OBSERVATION.c.repair_at <= asked_at()),
         RESOURCE.c.status == Status.COMPLETE,
         RESOURCE.c.owner.is_(None),
         _ROOT.c.status == Status.COMPLETE,
@@ -156,7 +156,7 @@ def failed_repairs(pauses: tuple[float, ...]) -> Select[Any]:
     """
     ended = TRAVERSAL.c.finished_at
     due = [
-        and_(TRAVERSAL.c.repair_attempt == attempt, ended <= database_now() - pause_s)
+        and_(TRAVERSAL.c.repair_attempt == attempt, ended <= asked_at() - pause_s)
         for attempt, pause_s in enumerate(pauses, 1)
     ]
     return (
@@ -176,7 +176,7 @@ def failed_repairs(pauses: tuple[float, ...]) -> Select[Any]:
 # Sent for each batch, again and again.
 _DUE = Hot(
     select(OBSERVATION.c.resource_id)
-    .where(OBSERVATION.c.due_at <= database_now())
+    .where(OBSERVATION.c.due_at <= asked_at())
     .order_by(OBSERVATION.c.due_at)
     .limit(bindparam('most'))
     .with_for_update(skip_locked=True)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.columns import UNREADABLE, asked_at
 from convergence.db.schema.models import DELIVERY, OUTBOX, WEBHOOK
 from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
@@ -67,7 +67,7 @@ class Outbox:
 
     def give_up(self, older_than_s: float) -> int:
         """Remove what the message bus has not taken for long; how much that was."""
-        old = delete(OUTBOX).where(OUTBOX.c.fanned.is_(True), OUTBOX.c.at < database_now() - older_than_s)
+        old = delete(OUTBOX).where(OUTBOX.c.fanned.is_(True), OUTBOX.c.at < asked_at() - older_than_s)
         return self._store.write(lambda connection: connection.execute(old).rowcount, self.give_up)
 
 

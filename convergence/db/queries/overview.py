@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from sqlalchemy import case, func, select
 
 from convergence.core.model import UNDER_WAY
-from convergence.db.schema.columns import database_now
+from convergence.db.schema.columns import asked_at
 from convergence.db.schema.models import TRAVERSAL
 from convergence.db.statements.store import Store
 
 LATE_S = 60.0
 """Seconds past its deadline after which an operation should have been ended by a sweep."""
 
-_LATE = TRAVERSAL.c.deadline < database_now() - LATE_S
+_LATE = TRAVERSAL.c.deadline < asked_at() - LATE_S
 _OPERATIONS = select(
     func.count(),
     func.count(case((TRAVERSAL.c.stalled_at.is_not(None), 1))),

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.db.schema.columns import database_now
+from convergence.db.schema.columns import asked_at
 from convergence.db.schema.models import (
     DELIVERY,
     EVENT,
@@ -51,7 +51,7 @@ EVERYTHING = Keep()
 
 TO_BE_PURGED = (
     select(STACK.c.id)
-    .where(STACK.c.deleted_at < database_now() - bindparam('deleted_s'))
+    .where(STACK.c.deleted_at < asked_at() - bindparam('deleted_s'))
     .order_by(STACK.c.deleted_at)
     .limit(bindparam('limit'))
 )
@@ -161,7 +161,7 @@ def long_deleted(
     :param after: those behind this one alone.
     :param project_id: those of this project alone.
     """
-    statement = _LONG_DELETED.where(STACK.c.deleted_at < database_now() - deleted_s).limit(limit)
+    statement = _LONG_DELETED.where(STACK.c.deleted_at < asked_at() - deleted_s).limit(limit)
     if after is not None:
         same = and_(STACK.c.deleted_at == after.deleted_at, STACK.c.id > after.id)
         statement = statement.where(or_(STACK.c.deleted_at > after.deleted_at, same))

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import Json
 from convergence.core.rows import Resource
-from convergence.db.schema.columns import database_now
+from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import RESOURCE, SERVICE
 from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.row_columns import RESOURCE_COLUMNS, resource_of
@@ -64,7 +64,7 @@ BEAT = (
 )
 """A heartbeat of the process `key`. It finds no row where the process is not known any more."""
 _IS_DEAD = and_(
-    SERVICE.c.beat_at < database_now() - SERVICE.c.lease_s,
+    SERVICE.c.beat_at < asked_at() - SERVICE.c.lease_s,
     ~select(RESOURCE.c.id).where(RESOURCE.c.owner == SERVICE.c.id).exists(),
 )
 DEAD = select(SERVICE.c.id).where(_IS_DEAD)

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
-from convergence.db.schema.columns import database_now
+from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, SNAPSHOT_ITEM
 from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
@@ -25,7 +25,7 @@ _BUSY = exists().where(
     RESOURCE.c.action == Action.SNAPSHOT,
     RESOURCE.c.status == Status.IN_PROGRESS,
 )
-_IS_DUE = or_(SNAPSHOT_ITEM.c.attempted_at.is_(None), SNAPSHOT_ITEM.c.attempted_at < database_now() - AGAIN_S)
+_IS_DUE = or_(SNAPSHOT_ITEM.c.attempted_at.is_(None), SNAPSHOT_ITEM.c.attempted_at < asked_at() - AGAIN_S)
 UNWANTED_ITEMS = (
     select(*_ITEM)
     .join(SNAPSHOT, SNAPSHOT.c.id == SNAPSHOT_ITEM.c.snapshot_id)

@@ -24,7 +24,7 @@ from convergence.db.queries.purges import (
     together,
     with_objects,
 )
-from convergence.db.schema.columns import database_now
+from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import DUTY, RESOURCE, SERVICE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.locking import by_key
@@ -99,31 +99,39 @@ class Standing:
         return self.progressed_at < self.now - after_s
 
 
-_PLACE = (
-    func.row_number()
-    .over(partition_by=SYNC_POINT.c.traversal_id, order_by=(SYNC_POINT.c.notified_at, SYNC_POINT.c.number))
-    .label('place')
-)
-_READY_AND_FREE = (
+# PostgreSQL looks these up first, and once. It takes them for few, as few are at any moment, and would look them up for
+# each traversal that runs, among all that have been ready since the server last tidied its index.
+_READY = (
     select(
-        TRAVERSAL.c.stack_id,
         SYNC_POINT.c.traversal_id,
         SYNC_POINT.c.number,
         SYNC_POINT.c.phase,
+        SYNC_POINT.c.resource_id,
         SYNC_POINT.c.notified_at,
-        _PLACE,
     )
-    .select_from(SYNC_POINT)
-    .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
-    .outerjoin(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
     .where(
         SYNC_POINT.c.status == NodeStatus.READY,
         # The first bound keeps to the index.
-        SYNC_POINT.c.notified_at < database_now() - bindparam('older_than_s'),
+        SYNC_POINT.c.notified_at < asked_at() - bindparam('older_than_s'),
         or_(
             SYNC_POINT.c.phase.in_(sorted(LAST)),
-            SYNC_POINT.c.notified_at < database_now() - bindparam('patience_s'),
+            SYNC_POINT.c.notified_at < asked_at() - bindparam('patience_s'),
         ),
+    )
+    .cte('ready')
+    .prefix_with('MATERIALIZED', dialect='postgresql')
+)
+_PLACE = (
+    func.row_number()
+    .over(partition_by=_READY.c.traversal_id, order_by=(_READY.c.notified_at, _READY.c.number))
+    .label('place')
+)
+_READY_AND_FREE = (
+    select(TRAVERSAL.c.stack_id, _READY.c.traversal_id, _READY.c.number, _READY.c.phase, _READY.c.notified_at, _PLACE)
+    .select_from(_READY)
+    .join(TRAVERSAL, TRAVERSAL.c.id == _READY.c.traversal_id)
+    .outerjoin(RESOURCE, RESOURCE.c.id == _READY.c.resource_id)
+    .where(
         or_(
             TRAVERSAL.c.status == TraversalStatus.RUNNING,
             # Of a traversal that is being cancelled what has begun goes on, and nothing else.
@@ -132,12 +140,12 @@ _READY_AND_FREE = (
         RESOURCE.c.owner.is_(None),
         or_(
             RESOURCE.c.wake_at.is_(None),
-            RESOURCE.c.wake_at <= database_now(),
+            RESOURCE.c.wake_at <= asked_at(),
             RESOURCE.c.event_count != RESOURCE.c.polled_event_count,
             # What an older traversal has parked does not sleep for this one: see `convergence.core.check`.
-            RESOURCE.c.traversal_id.is_distinct_from(SYNC_POINT.c.traversal_id),
+            RESOURCE.c.traversal_id.is_distinct_from(_READY.c.traversal_id),
         ),
-        ~waits_at_hook(SYNC_POINT.c.traversal_id),
+        ~waits_at_hook(_READY.c.traversal_id),
     )
     .subquery()
 )
@@ -160,7 +168,7 @@ _CAST = (
 )
 _ALIVE = (
     select(SERVICE.c.id)
-    .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.beat_at > database_now() - SERVICE.c.lease_s)
+    .where(SERVICE.c.id == RESOURCE.c.owner, SERVICE.c.beat_at > asked_at() - SERVICE.c.lease_s)
     .exists()
 )
 _HELD = tuple(RESOURCE.c[each.name if each.name != 'resource_id' else 'id'] for each in fields(HeldRow)[:-1])
@@ -180,7 +188,7 @@ NEGLECTED = (
     .where(
         RESOURCE.c.status == Status.IN_PROGRESS,
         RESOURCE.c.owner.is_not(None),
-        RESOURCE.c.deadline < database_now() - bindparam('slack_s'),
+        RESOURCE.c.deadline < asked_at() - bindparam('slack_s'),
     )
     .limit(bindparam('limit'))
 )
@@ -195,7 +203,7 @@ TO_BE_TOLD = _INTERRUPTED.where(RESOURCE.c.progress.is_not(None))
 TO_BE_GIVEN_UP = _INTERRUPTED.where(
     or_(
         RESOURCE.c.progress.is_(None),
-        func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= database_now() - bindparam('rested_s'),
+        func.coalesce(STACK.c.updated_at, STACK.c.created_at) <= asked_at() - bindparam('rested_s'),
     )
 )
 _RUNS = (
@@ -220,7 +228,7 @@ OVERDUE = (
     .where(
         TRAVERSAL.c.swept.is_(False),
         TRAVERSAL.c.status.in_(UNDER_WAY),
-        TRAVERSAL.c.deadline < database_now(),
+        TRAVERSAL.c.deadline < asked_at(),
     )
     .limit(bindparam('limit'))
 )
@@ -241,7 +249,7 @@ _DELETED = (
         STACK.c.deleted_at,
         or_(
             STACK.c.status == Status.COMPLETE,
-            and_(STACK.c.status == Status.FAILED, STACK.c.updated_at < database_now() - bindparam('again_s')),
+            and_(STACK.c.status == Status.FAILED, STACK.c.updated_at < asked_at() - bindparam('again_s')),
         ).label('is_due'),
     )
     .where(
@@ -274,7 +282,7 @@ _LONG_RUNNING = (
     .where(
         TRAVERSAL.c.swept.is_(False),
         TRAVERSAL.c.status == TraversalStatus.RUNNING,
-        TRAVERSAL.c.started_at < database_now() - bindparam('after_s'),
+        TRAVERSAL.c.started_at < asked_at() - bindparam('after_s'),
     )
     .subquery()
 )

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.db.schema.columns import UNREADABLE, database_now
+from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, STACK, WEBHOOK
 from convergence.db.statements.load import lock_project
 from convergence.db.statements.row_columns import columns
@@ -66,7 +66,7 @@ _IS_OVER = and_(
     ~select(OUTBOX.c.sequence).where(OUTBOX.c.root_id == WEBHOOK.c.stack_id).exists(),
 )
 """Its stack was deleted, and it has been told so."""
-_IS_FREE = or_(WEBHOOK.c.again_at.is_(None), WEBHOOK.c.again_at <= database_now())
+_IS_FREE = or_(WEBHOOK.c.again_at.is_(None), WEBHOOK.c.again_at <= asked_at())
 TO_BE_TOLD = (
     select(*_COLUMNS)
     .where(_IS_FREE, _HAS_DELIVERY)
@@ -174,7 +174,7 @@ class WebhookRows:
 
     def failed(self, webhook: Webhook, attempts: int, reason: str, give_up_after_s: float) -> int:
         """A webhook could not be told: it is left alone for a while. How many events are given up that are too old."""
-        old = and_(DELIVERY.c.webhook_id == webhook.id, DELIVERY.c.created_at < database_now() - give_up_after_s)
+        old = and_(DELIVERY.c.webhook_id == webhook.id, DELIVERY.c.created_at < asked_at() - give_up_after_s)
 
         def write(connection: Connection) -> int:
             lost = connection.execute(delete(DELIVERY).where(old)).rowcount

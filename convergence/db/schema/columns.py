@@ -204,11 +204,22 @@ class database_now(FunctionElement[float]):
     inherit_cache = True
 
 
+class asked_at(FunctionElement[float]):
+    """The database's own clock, in seconds since the epoch, when it was sent the statement.
+
+    It is the same for every row. So an index leads to what is older; with `database_now` each row would be looked at.
+    """
+
+    type = sqlalchemy.Double()
+    inherit_cache = True
+
+
 OWN_CLOCK = 'convergence_clock'
 """Attribute of the dialect of an SQLite engine whose time is told by a function of ours: how to call it in SQL."""
 
 
 @compiles(database_now, 'sqlite')
+@compiles(asked_at, 'sqlite')
 def _now_in_sqlite(element: Any, compiler: Any, **kwargs: Any) -> str:
     return str(getattr(compiler.dialect, OWN_CLOCK, "((julianday('now') - 2440587.5) * 86400.0)"))
 
@@ -218,8 +229,19 @@ def _now_in_postgresql(element: Any, compiler: Any, **kwargs: Any) -> str:
     return 'extract(epoch from clock_timestamp())::double precision'
 
 
+@compiles(asked_at, 'postgresql')
+def _asked_at_of_postgresql(element: Any, compiler: Any, **kwargs: Any) -> str:
+    return 'extract(epoch from statement_timestamp())::double precision'
+
+
 @compiles(database_now, 'mysql')
 @compiles(database_now, 'mariadb')
 def _now_in_mariadb(element: Any, compiler: Any, **kwargs: Any) -> str:
     # sysdate() moves on within a statement and a transaction, now() does not.
     return 'cast(unix_timestamp(sysdate(6)) as double)'
+
+
+@compiles(asked_at, 'mysql')
+@compiles(asked_at, 'mariadb')
+def _asked_at_of_mariadb(element: Any, compiler: Any, **kwargs: Any) -> str:
+    return 'cast(unix_timestamp(now(6)) as double)'
