@@ -54,6 +54,19 @@ class WholeStack(Scope[PlanView]):
 
 
 @dataclass(frozen=True, slots=True)
+class SeveralStacks(Scope[tuple[PlanView | None, ...]]):
+    """Stacks that are nested in one and the same: about to be stored, or whole. For each its own view.
+
+    None where a stack is gone, or one that is about to be stored is there by now, or nobody holds the row whose object
+    it is. Rows of each kind are locked by key, of whichever stacks they are.
+
+    :param scopes: each with a row that is held for a node, all for nodes of one traversal.
+    """
+
+    scopes: tuple[NewStack | WholeStack, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StackAlone(Scope[PlanView]):
     """A stack, locked, and its current traversal; the view holds no resources.
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.effects import InsertStack, InsertTemplate, PointNode, RequireRoom, UpdateStack
+from convergence.core.effects import InsertStack, InsertTemplate, InsertTraversal, PointNode, RequireRoom, UpdateStack
 from convergence.core.model import NodeStatus, Phase, Yielding
 from convergence.db.scopes import (
     HeldResource,
@@ -12,6 +12,7 @@ from convergence.db.scopes import (
     NewStack,
     OneNode,
     OneReplacement,
+    SeveralStacks,
     StackAlone,
     WholeStack,
 )
@@ -38,6 +39,28 @@ def test_a_nested_stack_sees_for_which_row_it_is_and_what_is_known_of_its_tree(b
     assert (view.tree_count, view.has_webhook) == (None, backend.kind == 'memory')
     backend.write(UpdateStack('S', 'V', {'resource_count': 4}), RequireRoom('S', 3))
     assert backend.look(scope).tree_count == (None if backend.kind == 'memory' else 4)
+
+
+def test_several_nested_stacks_are_seen_as_each_is_seen_by_itself(backend):
+    """Of which one is stored and has rows, one is about to be stored, and two are not what they are taken for."""
+    nested = replace(STACK, id='N1', name='nested', traversal_id='W', parent_id='S', parent_resource_id='R1')
+    parents = tuple(replace(RESOURCE, id=f'R{number}', name=f'r{number}', token=f'N{number}') for number in range(4))
+    inside = tuple(replace(FREE, id=key, stack_id='N1') for key in 'BA')
+    nodes = tuple(replace(NODES[0], number=number, resource_id=f'R{number}') for number in range(4))
+    backend.fill(resources=(*parents, *inside), nodes=nodes)
+    backend.write(InsertStack(nested), InsertTraversal(replace(TRAVERSAL, id='W', stack_id='N1'), ()))
+    whole, new = WholeStack('N1', 'R1', ('V', 1), 2), NewStack('p', 'R0', ('V', 0))
+    stored_by_now, held_for_another = NewStack('p', 'R1', ('V', 1)), NewStack('p', 'R3', ('V', 2))
+    gone = WholeStack('N2', 'R2', ('V', 2), 2)
+    several = backend.look(SeveralStacks((whole, new, held_for_another, gone)))
+    alone = backend.look(whole), backend.look(new)
+
+    def timeless(view):
+        return replace(view, now=0.0, around=replace(view.around, now=0.0))
+
+    assert [view and timeless(view) for view in several] == [*map(timeless, alone), None, None]
+    assert [row.id for row in several[0].resources] == ['A', 'B']
+    assert backend.look(SeveralStacks((stored_by_now, new)))[0] is None
 
 
 def test_a_whole_stack_is_all_of_its_rows_and_nothing_of_others(backend):

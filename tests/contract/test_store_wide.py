@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import collections
 import itertools
+import random
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import event, text
 
+from convergence.core.effects import (
+    Decision,
+    InsertResources,
+    InsertStack,
+    InsertTraversal,
+    UpdateResource,
+    UpdateStack,
+)
+from convergence.db.scopes import NewStack, SeveralStacks, WholeStack
 from convergence.db.statements import failures
+from tests.contract import rows
 from tests.contract.rows import at_once
+from tests.db.test_hot_plans import FOUND_BEFORE
 from tests.harness import Harness
 
 THREADS = 8
@@ -58,7 +71,7 @@ class Plans:
         raw = self._engine.raw_connection()
         try:
             with raw.cursor() as asking:
-                asking.execute(f'EXPLAIN {statement}', parameters)
+                asking.execute('EXPLAIN ' + FOUND_BEFORE.sub('FALSE', statement), parameters)
                 rows = [dict(zip([each[0] for each in asking.description], row, strict=True)) for row in asking]
         finally:
             raw.rollback()
@@ -138,6 +151,39 @@ def test_whatever_ends_at_once_in_a_wide_stack_meets_in_no_circle(wide):
     wide.delete(stack)
     run(wide)
     wide.assert_converged(stack, {}, 'DELETE_COMPLETE')
+    assert wide.plans.by_other_indexes() == {}
+    assert wide.in_the_way == {}
+    assert deadlocks_of(wide.engine) == 0
+
+
+def test_several_nested_stacks_are_locked_in_the_same_order_by_all_who_want_them(wide):
+    """Those of one call come in the order in which a worker has asked for them."""
+    parents = [replace(rows.RESOURCE, id=f'R{number}', name=f'r{number}', token=f'N{number}') for number in range(5)]
+    nested = [
+        replace(rows.STACK, id=f'N{number}', name=f'n{number}', traversal_id=None, parent_resource_id=f'R{number}')
+        for number in range(5)
+    ]
+    inside = [replace(rows.FREE, id=f'{key}{number}', stack_id=f'N{number}') for number in range(5) for key in 'ba']
+    nodes = tuple(replace(rows.NODES[0], number=number, resource_id=f'R{number}') for number in range(5))
+    stored = (*map(InsertStack, (rows.STACK, *nested)), InsertResources((*parents, *inside)))
+    wide.store.transact(NewStack('p'), lambda view: Decision(None, (*stored, InsertTraversal(rows.TRAVERSAL, nodes))))
+    scopes = [WholeStack(f'N{number}', f'R{number}', ('V', number), 2) for number in range(5)]
+
+    def decide(views):
+        changes = [UpdateStack(view.stack.id, None, {'status_reason': str(view.now)}) for view in views]
+        held = [
+            UpdateResource(view.parent.id, view.parent.owner, view.parent.fence, {'deadline': view.now})
+            for view in views
+        ]
+        return Decision([view.stack.id for view in views], (*changes, *held))
+
+    def work(number):
+        orders = list(itertools.permutations(scopes))
+        for order in random.Random(number).sample(orders, 10):
+            committed = wide.store.transact(SeveralStacks(order), decide)
+            assert committed.verdict == [each.stack_id for each in order]
+
+    assert at_once(*(lambda number=number: work(number) for number in range(THREADS))) == [None] * THREADS
     assert wide.plans.by_other_indexes() == {}
     assert wide.in_the_way == {}
     assert deadlocks_of(wide.engine) == 0

@@ -11,8 +11,10 @@ import pytest
 
 from convergence import errors
 from convergence.core.model import Status
+from convergence.engine.nesting import beginnings
 from convergence.resources.contract import Answer, Call
 from convergence.resources.nested import NestedType
+from convergence.resources.nesting import NestedStep
 from convergence.worker.service import WorkerService
 from tests.engine.test_nested import CHILD, child_of, create, nested, update
 from tests.harness import Harness, hot, things
@@ -120,14 +122,14 @@ def test_an_update_and_a_deletion_are_begun_so_too(harness, asked, action):
 
 
 def test_rows_are_claimed_and_parked_in_few_transactions(harness, asked):
-    """Each time one row is claimed, and four others in one transaction; each is let go of with what is planned."""
+    """Each time one row is claimed, and four others in one transaction; one more plans all and lets go of them."""
     with waiting(harness) as worker:
         stack_id = create(harness, children(10), {CHILD: nested()})
         told(harness, worker)
         before = harness.store.commits
     of_the_gate = 2
     assert asked.together == [5, 5]
-    assert harness.store.commits - before == of_the_gate + 2 * (1 + 1) + 10
+    assert harness.store.commits - before == of_the_gate + 2 * (1 + 1) + 2
     complete(harness, stack_id, 'CREATE')
 
 
@@ -135,14 +137,14 @@ def test_one_that_cannot_be_had_fails_alone(harness, asked):
     """F122."""
     stack_id = create(harness, {}, {})
     refused = 'child3'
-    alone = harness.nesting._begin
+    prepared = harness.nesting._prepared
 
     def refuse(one: Any, rows: Any) -> Any:
         if rows[one.resource_id].row.name == refused:
             raise errors.Invalid('there can be no such stack')
-        return alone(one, rows)
+        return prepared(one, rows)
 
-    harness.nesting._begin = refuse  # type: ignore[method-assign]
+    harness.nesting._prepared = refuse  # type: ignore[method-assign]
     with waiting(harness) as worker:
         update(harness, stack_id, children(), {CHILD: nested()})
         told(harness, worker)
@@ -342,11 +344,37 @@ def test_one_call_for_all_leaves_the_slow_ones_to_the_next_engine(harness):
     """So that of some large nested stacks each may be planned by another engine. The first is begun in any case."""
     seconds = iter([0.0, 0.45, 0.55])
     harness.nesting._clock = lambda: next(seconds)
-    harness.nesting._begin = lambda one, rows: {'asked': one.resource_id}  # type: ignore[method-assign]
+    harness.nesting._prepared = lambda one, rows: NestedStep(one.resource_id)  # type: ignore[method-assign]
     answers = harness.nesting.act_on_nested_stacks(
         harness.context, [{'resource_id': name, 'fence': 1} for name in 'abc']
     )
-    assert answers == [{'asked': 'a'}, {'asked': 'b'}, None]
+    assert [each and each['traversal_id'] for each in answers] == ['a', 'b', None]
+
+
+def test_of_stacks_that_are_large_together_each_is_planned_in_a_transaction_of_its_own(harness, asked, monkeypatch):
+    monkeypatch.setattr(beginnings, 'TOGETHER', 2)  # of resources, and each stack has one
+    with waiting(harness) as worker:
+        stack_id = create(harness, children(5), {CHILD: nested()})
+        told(harness, worker)
+        before = harness.store.commits
+    of_the_gate, two_together, alone = 2, 1, 3
+    assert harness.store.commits - before == of_the_gate + (1 + 1) + two_together + alone
+    assert (asked.together, asked.alone) == ([5], 0)
+    complete(harness, stack_id, 'CREATE')
+
+
+def test_what_the_transaction_of_all_does_not_begin_is_asked_for_by_itself(harness, asked):
+    """F122. It may be that one has no room, or that there is such a stack by now: all of them say why by themselves."""
+    begun = []
+
+    def lost(starts: Any) -> Any:
+        begun.append(len(starts))
+        return [None] * len(starts)
+
+    harness.nesting._traversals.begin_together = lost  # type: ignore[method-assign]
+    stack_id = begin(harness, children(5))
+    complete(harness, stack_id, 'CREATE')
+    assert (begun, asked.together, asked.alone) == ([5], [5], 5)
 
 
 def test_an_engine_answers_for_each_whether_it_has_begun(harness):

@@ -32,6 +32,7 @@ from convergence.db.scopes import (
     OneNode,
     OneReplacement,
     Scope,
+    SeveralStacks,
     SignalledResource,
     StackAlone,
     ViewT,
@@ -98,6 +99,34 @@ def _whole_stack(look: Look, scope: WholeStack) -> PlanView:
     resources = tuple(look.tables.resources_of(scope.stack_id))
     around = _around(look, parent, scope.held_for)
     return replace(alone, traversal=traversal, resources=resources, parent=parent, around=around)
+
+
+def _several_stacks(look: Look, scope: SeveralStacks) -> tuple[PlanView | None, ...]:
+    wholes = [each.stack_id for each in scope.scopes if isinstance(each, WholeStack)]
+    for stack_id in sorted(wholes):
+        look.lock('stack', stack_id)
+    for key in sorted(row.id for stack_id in wholes for row in look.tables.resources_of(stack_id)):
+        look.lock('resource', key)
+    for key in sorted(each.parent_resource_id or '' for each in scope.scopes):
+        look.lock('resource', key)
+    look.over()
+    return tuple(_one_of_several(look, each) for each in scope.scopes)
+
+
+def _one_of_several(look: Look, scope: NewStack | WholeStack) -> PlanView | None:
+    parent = look.tables.resource.get(scope.parent_resource_id or '')
+    stack = look.tables.stack.get((parent.token or '') if parent is not None else '')
+    around = _around(look, parent, scope.held_for)
+    held = around.node if around is not None else None
+    if parent is None or held is None or held.resource_id != parent.id:
+        return None
+    if (stack is not None) is not isinstance(scope, WholeStack):
+        return None
+    if stack is None:
+        return PlanView(look.now(), None, parent=parent, around=around)
+    traversal = look.tables.traversal.get(stack.traversal_id or '')
+    resources = tuple(look.tables.resources_of(stack.id))
+    return PlanView(look.now(), stack, traversal, resources, parent=parent, around=around)
 
 
 def _one_node(look: Look, scope: OneNode) -> NodeView:
@@ -257,6 +286,7 @@ _LOADERS: dict[type, Callable[[Look, Any], Any]] = {
     NewStack: _new_stack,
     StackAlone: _stack_alone,
     WholeStack: _whole_stack,
+    SeveralStacks: _several_stacks,
     OneNode: _one_node,
     OneReplacement: _one_replacement,
     LastNode: _last_node,

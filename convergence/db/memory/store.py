@@ -19,7 +19,7 @@ from convergence.db.memory.draft import Draft
 from convergence.db.memory.effects import apply, drafted
 from convergence.db.memory.load import load, lock_doubted, lock_written
 from convergence.db.memory.look import UP_TO_DATE, History, Lag, Look, RowKey, Tables
-from convergence.db.scopes import FreeNodes, Scope, WholeStack
+from convergence.db.scopes import FreeNodes, Scope, SeveralStacks, WholeStack
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 
@@ -200,7 +200,7 @@ class MemoryStore:
         if not look.lags:
             look.require_held()
         # As `convergence.db.statements.load` says of a cluster: whoever plans writes each row that it locks.
-        planned = look.held if isinstance(scope, WholeStack) else ()
+        planned = look.held if isinstance(scope, WholeStack | SeveralStacks) else ()
         ready = apply(
             self.tables, decided, self.clock(), seen=look.tables, written=planned, becomes_ready=becomes_ready
         )

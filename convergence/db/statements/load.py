@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Integer,
-    Select,
     and_,
     bindparam,
     case,
@@ -17,15 +16,13 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    update,
 )
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.upwards import is_awaited
-from convergence.core.views import FinishView, NodeView, PlanView, SignalView
+from convergence.core.views import FinishView, NodeView, SignalView
 from convergence.db.looking import (
     MANY_LEFTOVERS,
     SeenNode,
@@ -37,7 +34,7 @@ from convergence.db.looking import (
     row_and_node,
 )
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import PROJECT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
+from convergence.db.schema.models import RESOURCE, SIGNAL, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
 from convergence.db.scopes import (
     UNDONE,
     FreeNodes,
@@ -47,23 +44,32 @@ from convergence.db.scopes import (
     OneNode,
     OneReplacement,
     Scope,
+    SeveralStacks,
     SignalledResource,
     StackAlone,
     ViewT,
     WholeStack,
 )
-from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among
 from convergence.db.statements.inputs import ALONG, Inputs, inputs_of_node, known
-from convergence.db.statements.locked_reads import HELD, LAST, ROW_OF_NODE, LockedRead
-from convergence.db.statements.locking import by_key
+from convergence.db.statements.load_plans import (
+    LOCK_STACK,
+    READ_TRAVERSAL,
+    held_for,
+    lock_row,
+    locked,
+    new_stack,
+    several_stacks,
+    stack_alone,
+    whole_stack,
+)
+from convergence.db.statements.locked_reads import LAST, ROW_OF_NODE, LockedRead
 from convergence.db.statements.row_columns import (
     AT,
     AT_FOLLOWER,
     AT_NOW,
     AT_STACK,
     AT_WEBHOOK,
-    CHUNK,
     NODE_COLUMNS,
     OF_RESOURCE,
     RESOURCE_COLUMNS,
@@ -75,7 +81,6 @@ from convergence.db.statements.row_columns import (
     resource_of,
 )
 from convergence.db.statements.together import Rows, Writes
-from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -107,25 +112,6 @@ def _these_nodes(length: int) -> ColumnElement[bool]:
     return and_(of_traversal, among(SYNC_POINT.c.number, 'numbers', length))
 
 
-LOCK_STACK = Hot(
-    by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
-)
-LOCK_STACK_ROW = Hot(by_key(select(STACK.c.id), STACK).where(STACK.c.id == bindparam('stack')).with_for_update())
-READ_RESOURCE_IDS = Hot(select(RESOURCE.c.id).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id))
-LOCK_RESOURCE = Hot(
-    by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
-)
-# In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
-# whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
-# the goal before, and change what the plan takes for settled. And who finds, on a server that lags, no row for what it
-# has made would store another one: two rows of one object, of which the one would be removed with the other's.
-WRITE_STACK = update(STACK).where(STACK.c.id == bindparam('stack_id')).values(lock_count=STACK.c.lock_count + 1)
-WRITE_RESOURCES = (
-    update(RESOURCE)
-    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
-    .values(lock_count=RESOURCE.c.lock_count + 1)
-)
-READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 _OTHER = SYNC_POINT.alias()
 # Only of a cleanup node: whether a node of the goal works on the same row. PostgreSQL has to come to that by the row:
 # an equation would let it come by the traversal, and read all of its nodes.
@@ -181,19 +167,6 @@ _NODE_AND_ROW = (
 )
 NODE_AND_ROW = LockedRead.of(ROW_OF_NODE, reading=_NODE_AND_ROW)
 NODE_ROW_AND_INPUTS = LockedRead.of(ROW_OF_NODE, reading=_NODE_AND_ROW.add_columns(ALONG))
-READ_HELD = Hot(
-    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
-    .select_from(STACK)
-    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
-    .join(
-        SYNC_POINT,
-        and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, SYNC_POINT.c.number == bindparam('node')),
-        isouter=True,
-    )
-    .where(STACK.c.id == bindparam('stack'))
-)
-
-
 _WORKS_ON = and_(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.resource_id == bindparam('resource'),
@@ -208,28 +181,6 @@ READ_LATE = (
     .order_by(SYNC_POINT.c.number)
 )
 HAS_CLEANUP = select(literal(1)).where(_WORKS_ON, SYNC_POINT.c.phase == Phase.CLEANUP)
-READ_WAITING = (
-    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
-    .where(
-        SYNC_POINT.c.traversal_id == bindparam('traversal'),
-        SYNC_POINT.c.resource_id == bindparam('resource'),
-        SYNC_POINT.c.status == NodeStatus.READY,
-    )
-    .order_by(SYNC_POINT.c.number)
-)
-# Of a row that others are to take from: these as well.
-READ_WAITING_TO_TAKE = (
-    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
-    .where(
-        SYNC_POINT.c.traversal_id == bindparam('traversal'),
-        SYNC_POINT.c.status == NodeStatus.READY,
-        or_(
-            SYNC_POINT.c.resource_id == bindparam('resource'),
-            and_(SYNC_POINT.c.phase == Phase.UPDATE, SYNC_POINT.c.name == bindparam('name')),
-        ),
-    )
-    .order_by(SYNC_POINT.c.number)
-)
 READ_RIVALS = (
     select(*RESOURCE_COLUMNS)
     .where(
@@ -248,16 +199,6 @@ READ_DEPENDENTS = select(SYNC_POINT.c.resource_id).where(
 )
 
 
-def _lock_some(length: int) -> Select[Any]:
-    some = by_key(select(*UNOPENED_COLUMNS), RESOURCE).where(among(RESOURCE.c.id, 'resources', length))
-    return some.order_by(RESOURCE.c.id).with_for_update()
-
-
-LOCK_SOME = HotList('resources', _lock_some)
-# Not on MySQL: the index that leads to the rows of a stack would be locked too.
-LOCK_ALL = Hot(
-    select(*UNOPENED_COLUMNS).where(RESOURCE.c.stack_id == bindparam('stack')).order_by(RESOURCE.c.id).with_for_update()
-)
 READ_READY = (
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.resource_id)
     .where(
@@ -268,28 +209,9 @@ READ_READY = (
     .order_by(SYNC_POINT.c.number)
 )
 READ_STACK = Hot(select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack')))
-READ_STACK_AND_TRAVERSAL = Hot(
-    select(*STACK_COLUMNS, database_now(), *TRAVERSAL_COLUMNS)
-    .select_from(STACK)
-    .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id, isouter=True)
-    .where(STACK.c.id == bindparam('stack'))
-)
-READ_NOW = select(database_now())
 READ_RECEIVED = select(func.sum(func.length(SIGNAL.c.details, type_=Integer))).where(
     SIGNAL.c.resource_id == bindparam('resource')
 )
-COUNT_STACKS = select(func.count()).where(
-    STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None), STACK.c.parent_id.is_(None)
-)
-
-
-LOCK_PROJECT = select(PROJECT.c.id).where(PROJECT.c.id == bindparam('project')).with_for_update()
-# Stores the row and locks it, also where another transaction has just stored it: that one is waited for.
-ADD_PROJECT = {
-    'mysql': mysql.insert(PROJECT).on_duplicate_key_update(id=PROJECT.c.id),
-    'postgresql': postgresql.insert(PROJECT).on_conflict_do_update(index_elements=['id'], set_={'id': PROJECT.c.id}),
-    'sqlite': sqlite.insert(PROJECT).on_conflict_do_nothing(),
-}
 
 
 def _node(connection: Connection, traversal_id: str, number: int) -> SeenNode:
@@ -306,15 +228,6 @@ def _seen(rows: Sequence[Sequence[Any]]) -> SeenNode:
     (row,) = rows
     traversal, stack = Traversal(*row[AT:AT_STACK]), Stack(*row[AT_STACK:AT_NOW])
     return SeenNode(node_of(*row[:AT]), traversal, stack, row[AT_NOW], bool(row[AT_NOW + 1]))
-
-
-def _locked_row(connection: Connection, statement: Hot, key: Mapping[str, Any]) -> Resource | None:
-    row = statement.first(connection, key)
-    return resource_of(*row) if row is not None else None
-
-
-def _lock_row(connection: Connection, resource_id: str) -> Resource | None:
-    return _locked_row(connection, LOCK_RESOURCE, {'resource': resource_id})
 
 
 def _one_node(connection: Connection, scope: OneNode) -> NodeView:
@@ -384,7 +297,7 @@ def _node_view(
     :param along: what the node is given, if that was read with it.
     """
     read_node = partial(_node, connection, scope.traversal_id, scope.number)
-    resource, seen = row_and_node(lambda: (locked, looked), partial(_lock_row, connection), read_node)
+    resource, seen = row_and_node(lambda: (locked, looked), partial(lock_row, connection), read_node)
     node = seen.node
     chosen_id = resource.id if resource is not None and seen.is_chosen else None
     inputs, size, unread = inputs_of_node(connection, node, scope, along if seen is looked else None)
@@ -397,10 +310,10 @@ def _node_view(
 
 def _one_replacement(connection: Connection, scope: OneReplacement) -> NodeView:
     held = LOCK_STACK.first(connection, {'stack': scope.stack_id})
-    locked = _lock_row(connection, scope.resource_id)
+    row = lock_row(connection, scope.resource_id)
     seen = _node(connection, scope.traversal_id, scope.number)
     require_lock(held, seen.stack)
-    resource = locked if seen.node.resource_id == scope.resource_id else None
+    resource = row if seen.node.resource_id == scope.resource_id else None
     key = {'traversal': scope.traversal_id, 'resource': scope.resource_id}
     has_cleanup = connection.execute(HAS_CLEANUP, key).first() is not None
     return NodeView(seen.now, seen.node, seen.traversal, seen.stack, resource, has_cleanup=has_cleanup)
@@ -462,80 +375,11 @@ def _awaiting(seen: SeenNode, rest: Sequence[Any]) -> FinishView | None:
     return FinishView(seen.now, resource, node, Traversal(*found[AT:AT_STACK]), Stack(*found[AT_STACK:]))
 
 
-def _row_and_rest(locked: Sequence[str | None], rows: Rows) -> tuple[Resource | None, Sequence[Any] | None]:
-    """What a `LockedRead` of a row has answered: the row, if it is locked, and what belongs to it."""
-    return (resource_of(*rows[0][:OF_RESOURCE]), rows[0][OF_RESOURCE:]) if locked[0] else (None, None)
-
-
 def _held_resource(connection: Connection, scope: HeldResource) -> FinishView:
-    resource = held_row(partial(_lock_row, connection), scope)
+    resource = held_row(partial(lock_row, connection), scope)
     if resource is None:
         return FinishView(0.0, None, None, None, None)
-    return _held_for(connection, resource, scope.traversal_id, scope.number)
-
-
-class _Around(TypedDict, total=False):
-    """What of a `PlanView` is about the stack around; with `around` comes the nested stack itself."""
-
-    now: float
-    stack: Stack | None
-    traversal: Traversal | None
-    parent: Resource | None
-    around: FinishView | None
-    tree_count: int | None
-    has_webhook: bool
-
-
-def _lock_around(
-    connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None, stack_id: str = ''
-) -> _Around:
-    """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any.
-
-    :param stack_id: the nested stack; empty where it is about to be created.
-    """
-    if resource_id is None or held_for is None:
-        return {'parent': _lock_parent(connection, resource_id)}
-    traversal_id, number = held_for
-    key = {'resource': resource_id, 'traversal': traversal_id, 'node': number, 'stack': stack_id}
-    parent, rest = _row_and_rest(*HELD.all(connection, key))
-    if parent is None or rest is None:
-        return {}
-    if connection.info.get(GALERA):
-        connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
-    held, (tree_count, has_webhook, *nested) = rest[: AT_NOW + 1], rest[AT_NOW + 1 :]
-    its_traversal, stack = nested[: len(TRAVERSAL_COLUMNS)], nested[len(TRAVERSAL_COLUMNS) :]
-    around = _held_view(connection, parent, traversal_id, held)
-    return {
-        'now': around.now,
-        'stack': Stack(*stack) if stack[0] is not None else None,
-        'traversal': Traversal(*its_traversal) if its_traversal[0] is not None else None,
-        'parent': parent,
-        'around': around,
-        'tree_count': tree_count,
-        'has_webhook': bool(has_webhook),
-    }
-
-
-def _held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
-    """A locked row, and what belongs to the node that it is held for."""
-    key = {'traversal': traversal_id, 'node': number, 'stack': resource.stack_id}
-    row = READ_HELD.first(connection, key)
-    if row is None:
-        raise Missing
-    return _held_view(connection, resource, traversal_id, row)
-
-
-def _held_view(connection: Connection, resource: Resource, traversal_id: str | None, row: Sequence[Any]) -> FinishView:
-    node = node_of(*row[:AT]) if row[0] is not None else None
-    traversal = Traversal(*row[AT:AT_STACK]) if row[AT] is not None else None
-    stack = Stack(*row[AT_STACK:AT_NOW])
-    waiting: tuple[tuple[str, int], ...] = ()
-    if stack.traversal_id is not None and stack.traversal_id != traversal_id:
-        statement = READ_WAITING if resource.yielding is None else READ_WAITING_TO_TAKE
-        named = {'traversal': stack.traversal_id, 'resource': resource.id, 'name': resource.name}
-        found = connection.execute(statement, named)
-        waiting = tuple((traversal_id, number) for traversal_id, number in found)
-    return FinishView(row[AT_NOW], resource, node, traversal, stack, waiting)
+    return held_for(connection, resource, scope.traversal_id, scope.number)
 
 
 def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
@@ -550,7 +394,7 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
         asked = {'traversal': traversal_id, 'numbers': list(numbers)}
         built_on.update(connection.execute(READ_DEPENDENTS, asked).scalars())
     rows = sorted({scope.resource_id, *built_on})
-    locked = {row.id: row for some in chunks(rows) for row in _locked(connection, some)}
+    held = {row.id: row for some in chunks(rows) for row in locked(connection, some)}
     # Only now: whoever has planned in the meantime has held these rows.
     again = READ_STACK.first(connection, {'stack': scope.stack_id})
     if again is None:
@@ -570,7 +414,7 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
     return SignalView(
         now,
         stack,
-        locked.get(scope.resource_id),
+        held.get(scope.resource_id),
         Traversal(*traversal) if traversal else None,
         tuple(sorted(built_on)),
         tuple(ready),
@@ -578,98 +422,11 @@ def _signalled(connection: Connection, scope: SignalledResource) -> SignalView:
     )
 
 
-def _locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
-    return unopened(LOCK_SOME.all(connection, {'resources': keys}), connection.dialect)
-
-
-def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | None:
-    """The row whose object a nested stack is; None also where it is gone."""
-    if resource_id is None:
-        return None
-    row = _lock_row(connection, resource_id)
-    if row is not None and connection.info.get(GALERA):
-        connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
-    return row
-
-
-def _stack_alone(connection: Connection, scope: StackAlone) -> PlanView:
-    stack, now = _lock_stack(connection, scope.stack_id)
-    traversal = _traversal_of(connection, stack)
-    return PlanView(now, stack, traversal, parent=_lock_parent(connection, scope.parent_resource_id))
-
-
-def _lock_stack(connection: Connection, stack_id: str) -> tuple[Stack, float]:
-    locked = LOCK_STACK.first(connection, {'stack': stack_id})
-    if locked is None:
-        raise Missing
-    return Stack(*locked[:-1]), locked[-1]
-
-
-def _traversal_of(connection: Connection, stack: Stack) -> Traversal | None:
-    row = READ_TRAVERSAL.first(connection, {'traversal': stack.traversal_id})
-    return Traversal(*row) if row else None
-
-
-def _lock_whole(connection: Connection, scope: WholeStack) -> tuple[Resource, ...]:
-    """Lock a stack and all of its rows, in the order of their keys. None is added meanwhile: that takes its lock.
-
-    Those of a large stack are read in pieces: first their keys, then each by its key, as whoever works on one does.
-    """
-    writes, of_stack = Writes(connection), {'stack': scope.stack_id}
-    lock = LOCK_STACK_ROW.call(of_stack)
-    if scope.counted is not None and scope.counted <= CHUNK and backend_of(connection) != 'mysql':
-        writes.add(lock)
-        (rows,) = writes.read(LOCK_ALL.call(of_stack))
-        return tuple(unopened(rows, connection.dialect))
-    _, keys = writes.read(lock, READ_RESOURCE_IDS.call(of_stack))
-    return tuple(row for some in chunks([key for (key,) in keys]) for row in _locked(connection, some))
-
-
-def _whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
-    resources = _lock_whole(connection, scope)
-    if connection.info.get(GALERA):
-        connection.execute(WRITE_STACK, {'stack_id': scope.stack_id})
-        for some in chunks([row.id for row in resources]):
-            connection.execute(WRITE_RESOURCES, {'resources': list(some)})
-    # Not before: a worker may have failed the traversal while we waited for its rows.
-    seen = _lock_around(connection, scope.parent_resource_id, scope.held_for, scope.stack_id)
-    if 'stack' not in seen:
-        read = READ_STACK_AND_TRAVERSAL.first(connection, {'stack': scope.stack_id})
-        if read is None:
-            raise Missing
-        stack, (now, *traversal) = read[: len(STACK_COLUMNS)], read[len(STACK_COLUMNS) :]
-        seen |= {'now': now, 'stack': Stack(*stack), 'traversal': Traversal(*traversal) if traversal[0] else None}
-    if seen['stack'] is None:
-        raise Missing
-    return PlanView(resources=resources, **seen)
-
-
-def lock_project(connection: Connection, project_id: str) -> None:
-    """Lock the row of a project, so that what it may have so many of is counted by one at a time.
-
-    The lock comes first, and what is counted is read in a statement of its own: so it sees everything that anybody has
-    stored who held the lock before.
-    """
-    if connection.execute(LOCK_PROJECT, {'project': project_id}).first() is None:
-        connection.execute(ADD_PROJECT[backend_of(connection)], {'id': project_id})
-
-
-def _new_stack(connection: Connection, scope: NewStack) -> PlanView:
-    if scope.parent_resource_id is not None:
-        around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
-        if 'now' not in around:
-            around |= {'now': connection.execute(READ_NOW).scalar_one(), 'stack': None}
-        return PlanView(**around)
-    lock_project(connection, scope.project_id)
-    now = connection.execute(READ_NOW).scalar_one()
-    count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()
-    return PlanView(now, None, stack_count=count)
-
-
 _LOADERS: dict[type, Callable[[Connection, Any], Any]] = {
-    NewStack: _new_stack,
-    WholeStack: _whole_stack,
-    StackAlone: _stack_alone,
+    NewStack: new_stack,
+    WholeStack: whole_stack,
+    SeveralStacks: several_stacks,
+    StackAlone: stack_alone,
     OneNode: _one_node,
     OneReplacement: _one_replacement,
     LastNode: _last_node,

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, literal, literal_column, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, literal, literal_column, select
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL, TREE
-from convergence.db.statements.hot import Hot
+from convergence.db.statements.hot import Hot, HotList, among
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.outbox import HAS_WEBHOOK, ROOT_ID
 from convergence.db.statements.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
@@ -102,20 +102,47 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 )
 """The key of the row that a node works on."""
 
-HELD = LockedRead.of(
-    _ONE,
-    reading=_ROW_AND_STACK.add_columns(
-        TREE.c.resource_count, HAS_WEBHOOK, *_of(_ITS_TRAVERSAL, TRAVERSAL_COLUMNS), *_of(_NESTED, STACK_COLUMNS)
+
+def _with_all(node: ColumnElement[bool], nested_id: ColumnElement[Any]) -> Select[Any]:
+    """Rows, with the nodes that they are held for, and the traversal and the stacks of those.
+
+    :param node: which node of the traversal that is.
+    :param nested_id: the stack that is the object.
+    """
+    return (
+        _ROW_AND_STACK.add_columns(
+            TREE.c.resource_count, HAS_WEBHOOK, *_of(_ITS_TRAVERSAL, TRAVERSAL_COLUMNS), *_of(_NESTED, STACK_COLUMNS)
+        )
+        .join(TREE, TREE.c.id == ROOT_ID, isouter=True)
+        .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
+        .join(SYNC_POINT, and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, node), isouter=True)
+        .join(_NESTED, _NESTED.c.id == nested_id, isouter=True)
+        .join(_ITS_TRAVERSAL, _ITS_TRAVERSAL.c.id == _NESTED.c.traversal_id, isouter=True)
     )
-    .join(TREE, TREE.c.id == ROOT_ID, isouter=True)
-    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
-    .join(SYNC_POINT, and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, _OF_NODE[1]), isouter=True)
-    .join(_NESTED, _NESTED.c.id == bindparam('stack'), isouter=True)
-    .join(_ITS_TRAVERSAL, _ITS_TRAVERSAL.c.id == _NESTED.c.traversal_id, isouter=True)
-    .where(RESOURCE.c.id == bindparam('resource')),
+
+
+HELD = LockedRead.of(
+    _ONE, reading=_with_all(_OF_NODE[1], bindparam('stack')).where(RESOURCE.c.id == bindparam('resource'))
 )
 """A row, and the node that it is held for, with its traversal and the stack of the row. Of the tree of that, how many
 resources it is known to have, and whether it has a webhook. And the stack that is the object, with its traversal."""
+
+LOCK_HELD = HotList(
+    'resources',
+    lambda length: (
+        by_key(select(RESOURCE.c.id), RESOURCE)
+        .where(among(RESOURCE.c.id, 'resources', length))
+        .order_by(RESOURCE.c.id)
+        .with_for_update()
+    ),
+)
+READ_HELD = HotList(
+    'resources',
+    lambda length: _with_all(SYNC_POINT.c.resource_id == RESOURCE.c.id, RESOURCE.c.token).where(
+        among(RESOURCE.c.id, 'resources', length)
+    ),
+)
+"""The same of several rows that are locked, held for nodes of one traversal; for each node that works on one."""
 
 LAST = LockedRead.of(
     by_key(select(STACK.c.id), STACK).where(

@@ -199,7 +199,9 @@ class Store:
         return tuple(Committed.of(each, ()) for each in decided)
 
     def _audience_of(self, view: object) -> Audience:
-        return hearing(self._audience, has_webhook=not isinstance(view, PlanView | NodeView) or view.has_webhook)
+        seen = view if isinstance(view, tuple) else (view,)
+        told = any(each.has_webhook if isinstance(each, PlanView | NodeView) else each is not None for each in seen)
+        return hearing(self._audience, has_webhook=told)
 
     def carry_out(self, connection: Connection, effects: Sequence[Effect]) -> Ready:
         """Make effects true inside the caller's transaction, and write down what is to be told of them outside.

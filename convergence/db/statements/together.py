@@ -76,9 +76,9 @@ class Writes:
 
         :param then: only where the server takes several.
         :param refusal: of an INSERT, raised where there is a row with such a key; so too for what comes after it, which
-            belongs to what is new.
+            belongs to what is new. Of several the first one.
         """
-        if refusal is not None:
+        if refusal is not None and self._refusal is None:
             self.send()
             self._refusal = refusal
         if self._takes_several:

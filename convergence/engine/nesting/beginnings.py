@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from convergence import errors
 from convergence.core.effects import Decision, Effect
@@ -14,11 +18,45 @@ from convergence.core.upwards import TELLS, progress_towards
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
 from convergence.engine.nesting.wants import NestingResource
+from convergence.engine.operations.starts import Start
 from convergence.engine.operations.traversals import Overtaken, Traversals
 from convergence.resources.nested import NestedType, begun_of, progress_of
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
 from convergence.values import replace
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar('T')
+
+TOGETHER = 500
+"""Rows and nodes of the stacks that begin in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a nested stack is about to begin.
+
+    :param held: the resource whose object it is.
+    :param then: done when it has begun.
+    """
+
+    start: Start
+    held: NestingResource
+    then: Callable[[], None] = lambda: None
+
+    def fits(self, room: int) -> bool:
+        """Whether it may begin together with others, and is no larger."""
+        size = self.start.size
+        return self.held.held_for() is not None and size is not None and size <= room
+
+    def begun(self, planned: Planned) -> NestedStep:
+        """What is answered when it has begun."""
+        self.then()
+        held = self.held
+        is_parked = planned.lets_go_of(held.row.id)
+        nodes = planned.checks if is_parked and held.tells() else ()
+        return replace(held.begun, traversal_id=planned.traversal.id, is_parked=is_parked, nodes=nodes)
 
 
 class Beginnings:
@@ -81,15 +119,77 @@ class Beginnings:
 
         self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
 
-    def start(self, stack: Stack, held: NestingResource, request: Request) -> NestedStep:
-        """Have a request carried out."""
-        return _begun(
-            held, self._traversals.start(stack, request, held.row.id, held.held_for(), caller_tells=held.tells())
+    def start(self, stack: Stack, held: NestingResource, request: Request) -> Beginning:
+        """A request to a stack that is there."""
+        return Beginning(
+            Start.of(stack, request, held.row.id, held.held_for(), caller_tells=held.tells()),
+            held,
         )
 
-    def create(self, stack: Stack, held: NestingResource, request: Request) -> NestedStep:
-        """Store a stack with a request."""
-        return _begun(held, self._traversals.create(stack, request, held.held_for(), caller_tells=held.tells()))
+    def create(self, stack: Stack, held: NestingResource, request: Request) -> Beginning:
+        """A request with which a stack is stored."""
+        return Beginning(Start.of_new(stack, request, held.held_for(), caller_tells=held.tells()), held)
+
+    def begin(self, beginning: Beginning) -> NestedStep:
+        """Have it begin.
+
+        :raises ConvergenceError: see `Traversals.begin`.
+        """
+        return beginning.begun(self._traversals.begin(beginning.start))
+
+    def begin_all(
+        self, prepared: Sequence[NestedStep | Beginning | None], is_late: Callable[[], bool]
+    ) -> list[NestedStep | None]:
+        """Have all begin: small stacks in one transaction, and others as long as there is time.
+
+        :param prepared: for rows of one stack. What has begun before stands for itself, and nothing for nothing.
+        :param is_late: whether what has not begun is left to others.
+        :returns: for each what is answered; None where it does not begin by this.
+        """
+        steps = list[NestedStep | Beginning | None](prepared)
+        for place, step in self._together(prepared).items():
+            steps[place] = step
+        found: list[NestedStep | None] = []
+        for each in steps:
+            if not isinstance(each, Beginning):
+                found.append(each)
+            elif found and is_late():
+                found.append(None)
+            else:
+                found.append(carefully(each.held.row.id, partial(self.begin, each)))
+        return found
+
+    def _together(self, prepared: Sequence[NestedStep | Beginning | None]) -> dict[int, NestedStep | None]:
+        """What comes, by its place, of those that begin in one transaction."""
+        some: dict[int, Beginning] = {}
+        room = TOGETHER
+        for place, each in enumerate(prepared):
+            if isinstance(each, Beginning) and each.fits(room):
+                some[place] = each
+                room -= each.start.size or 0
+        if len(some) < 2:
+            return {}
+        starts = [each.start for each in some.values()]
+        ids = ', '.join(each.held.row.id for each in some.values())
+        planned = carefully(ids, partial(self._traversals.begin_together, starts)) or [None] * len(starts)
+        return {
+            place: None if plan is None else each.begun(plan)
+            for (place, each), plan in zip(some.items(), planned, strict=True)
+        }
+
+
+def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:
+    """What comes of it; None where nothing does: it is asked for by itself then.
+
+    :param resource_ids: those whose objects are the stacks.
+    """
+    try:
+        return begin()
+    except errors.ConvergenceError:
+        return None
+    except Exception:
+        LOG.exception('This engine fails to begin what resource %s wants', resource_ids)
+        return None
 
 
 def begun_before(held: NestingResource) -> NestedStep | None:
@@ -99,9 +199,3 @@ def begun_before(held: NestingResource) -> NestedStep | None:
         return None
     begun = begun_of(row.progress or {})
     return None if begun is None else replace(begun, is_parked=True)
-
-
-def _begun(held: NestingResource, planned: Planned) -> NestedStep:
-    is_parked = planned.lets_go_of(held.row.id)
-    nodes = planned.checks if is_parked and held.tells() else ()
-    return replace(held.begun, traversal_id=planned.traversal.id, is_parked=is_parked, nodes=nodes)

@@ -13,7 +13,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.engine.nesting.beginnings import Beginnings
+from convergence.engine.nesting.beginnings import Beginning, Beginnings
 from convergence.engine.nesting.content import name_of
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
@@ -66,7 +66,7 @@ class GivenGoals:
         self._limits = limits
         self._new_id = new_id
 
-    def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
+    def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
         """Lead a nested stack to what its resource wants; make it where it is not there.
 
         :param fence: the one under which the row of the resource is held.
@@ -81,7 +81,9 @@ class GivenGoals:
             return self._create(held, fence, submission, wanted.timeout_mins)
         return self._update(held, fence, present, submission, wanted.timeout_mins)
 
-    def _bring_back(self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot) -> NestedStep:
+    def _bring_back(
+        self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot
+    ) -> NestedStep | Beginning:
         submission = Submission.from_content(kept.content)
         if present is None:
             return self._create(held, fence, submission, None, kept)
@@ -98,7 +100,7 @@ class GivenGoals:
         submission: Submission,
         timeout_mins: int | None,
         kept: Snapshot | None = None,
-    ) -> NestedStep:
+    ) -> Beginning:
         parent = held.stack
         stack_id = held.row.token or ''
         stack = Stack(
@@ -129,13 +131,11 @@ class GivenGoals:
         held, request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
         if adopts:
             request = replace(request, offered=adopted_by(held.row))
-        begun = self._beginnings.create(stack, held, request)
-        self._keep(stack, request, compiled)
-        return begun
+        return replace(self._beginnings.create(stack, held, request), then=lambda: self._keep(stack, request, compiled))
 
     def _update(
         self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
-    ) -> NestedStep:
+    ) -> NestedStep | Beginning:
         before = self._goals.submitted(present.template_id or '')
         if before is not None and before.is_like(submission):
             running = self._reader.traversal(present.traversal_id or '')
@@ -157,7 +157,7 @@ class GivenGoals:
         submission: Submission,
         timeout_mins: int | None,
         kept: Snapshot | None = None,
-    ) -> NestedStep:
+    ) -> Beginning:
         action = Action.UPDATE if kept is None else Action.RESTORE
         may_be_given(present)
 
@@ -170,9 +170,9 @@ class GivenGoals:
         held, request, compiled = self._with_goal(held, fence, action, present, submission, may, kept)
         if timeout_mins is not None:
             request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
-        started = self._beginnings.start(present, held, request)
-        self._keep(present, request, compiled)
-        return started
+        return replace(
+            self._beginnings.start(present, held, request), then=lambda: self._keep(present, request, compiled)
+        )
 
     def _with_goal(
         self,

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 
 from convergence import errors
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status, TraversalStatus
@@ -24,7 +25,7 @@ from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document
 from convergence.engine.caller import Caller
-from convergence.engine.nesting.beginnings import Beginnings, begun_before
+from convergence.engine.nesting.beginnings import Beginning, Beginnings, begun_before, carefully
 from convergence.engine.nesting.giving import GivenGoals, NestingLimits
 from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
@@ -68,6 +69,13 @@ def _held(asked: _Asked, rows: Mapping[str, NestingRow]) -> NestingResource:
         raise errors.Conflict(f'resource {asked.resource_id} is held by somebody else by now')
     has = found.has_snapshots
     return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
+
+
+def _answer(asked: _Asked, step: NestedStep) -> Document:
+    answer = asdict(step)
+    if asked.ends is None:
+        del answer['nodes']
+    return answer
 
 
 _ASKED = frozenset(each.name for each in fields(_Asked))
@@ -137,32 +145,26 @@ class Nesting:
         every = [_Asked(**{key: each[key] for key in each.keys() & _ASKED}) for each in asked]
         rows = self._rows([each.resource_id for each in every])
         until = self._clock() + TOGETHER_S
-        answers: list[Document | None] = []
+        prepared: list[NestedStep | Beginning | None] = []
         for each in every:
-            answers.append(self._answered(each, rows) if not answers or self._clock() < until else None)
-        return answers
-
-    def _answered(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document | None:
-        try:
-            return self._begin(asked, rows)
-        except errors.ConvergenceError:
-            return None
-        except Exception:
-            LOG.exception('This engine fails to begin what resource %s wants', asked.resource_id)
-            return None
+            is_late = bool(prepared) and self._clock() >= until
+            prepared.append(None if is_late else carefully(each.resource_id, partial(self._prepared, each, rows)))
+        steps = self._beginnings.begin_all(prepared, lambda: self._clock() >= until)
+        return [None if step is None else _answer(each, step) for each, step in zip(every, steps, strict=True)]
 
     def _begin(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document:
         """:param rows: what has been read; it is read again where it is too old."""
         for _ in range(ROUNDS):
-            held = replace(_held(asked, rows), step=asked.step, node=asked.node, ends=asked.ends)
             try:
-                begun = asdict(self._begun_before(held) or self._act(held, asked.fence))
-                if asked.ends is None:
-                    del begun['nodes']
-                return begun
+                found = self._prepared(asked, rows)
+                return _answer(asked, self._beginnings.begin(found) if isinstance(found, Beginning) else found)
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 rows = self._rows([asked.resource_id])
         raise errors.Conflict(f'the nested stack {asked.resource_id} keeps changing')
+
+    def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | Beginning:
+        held = replace(_held(asked, rows), step=asked.step, node=asked.node, ends=asked.ends)
+        return self._begun_before(held) or self._act(held, asked.fence)
 
     def _rows(self, resource_ids: Sequence[str]) -> dict[str, NestingRow]:
         return {found.row.id: found for found in self._reader.nesting(resource_ids)}
@@ -201,7 +203,7 @@ class Nesting:
         ready = (node for node in nodes if node.status is NodeStatus.READY and node.phase not in LAST)
         return replace(begun, nodes=tuple(node.number for node in ready if node.number not in behind))
 
-    def _act(self, held: NestingResource, fence: int) -> NestedStep:
+    def _act(self, held: NestingResource, fence: int) -> NestedStep | Beginning:
         action, present = held.row.action, held.present
         if present is not None and present.deleted_at is not None:
             return NestedStep(is_gone=True)
@@ -211,7 +213,7 @@ class Nesting:
             return self._perform(held, fence, present)
         return self.given.converge(held, fence, present)
 
-    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
+    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
         if present is None:
             return NestedStep(is_gone=True)
         definition = held.row.definition
@@ -236,7 +238,7 @@ class Nesting:
         )
         return self._beginnings.start(present, held, request)
 
-    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep:
+    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
         action = held.row.action
         if present is None:
             return NestedStep(is_gone=True)

@@ -13,7 +13,7 @@ from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.caller import Caller
-from convergence.engine.nesting.beginnings import Beginnings
+from convergence.engine.nesting.beginnings import Beginning, Beginnings
 from convergence.engine.nesting.wants import NestingResource
 from convergence.engine.operations.refusals import may_perform
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
@@ -33,7 +33,7 @@ class NestedSnapshots:
         self._traversals = traversals
         self._beginnings = beginnings
 
-    def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep:
+    def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep | Beginning:
         """Begin to take the part of a stack, unless that is done.
 
         :raises Invalid: it has failed.

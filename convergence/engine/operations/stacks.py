@@ -27,6 +27,7 @@ from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
 from convergence.engine.operations.sent_goal import SentGoal, amounts_to
 from convergence.engine.operations.sinks import EventSinks
+from convergence.engine.operations.starts import Start
 from convergence.engine.operations.submission import Submission
 from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
@@ -107,7 +108,7 @@ class Stacks:
             request = self._request(action, stack, submission, compiled, options, context, self._may_create)
             if adoption is not None:
                 request = replace(request, offered=adoption.offered)
-            self._traversals.create(stack, request)
+            self._traversals.begin(Start.of_new(stack, request))
         except errors.StackExists:
             # The same request may have come twice at the same time.
             made = self._made_by(context, mark)

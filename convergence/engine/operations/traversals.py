@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from convergence import errors, logs
@@ -19,15 +19,16 @@ from convergence.core.failure import (
     timed_out,
 )
 from convergence.core.model import UNDER_WAY, Action, Goal, Status, TraversalStatus
-from convergence.core.plan import plan
 from convergence.core.request import Planned, Planner, Request
 from convergence.core.rows import Stack, Template, Traversal
+from convergence.core.several import joined
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.db.scopes import NewStack, Scope, StackAlone, WholeStack
+from convergence.db.scopes import Scope, SeveralStacks, StackAlone, WholeStack
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.goals import Goals
+from convergence.engine.operations.starts import Start
 from convergence.engine.reads.formats import moment
 from convergence.engine.sweeper.stall_reports import NAMED, StallReports, names_waited_for
 from convergence.rpc.shares import on_behalf_of
@@ -69,85 +70,75 @@ class Traversals:
 
     # --- starting ---------------------------------------------------------------------------------------------
 
-    def create(
-        self, stack: Stack, request: Request, held_for: tuple[str, int] | None = None, *, caller_tells: bool = False
-    ) -> Planned:
-        """Store a stack together with its first traversal.
+    def start(self, stack: Stack, request: Request, parent_resource_id: str | None = None) -> Planned:
+        """Give a stack a new traversal; see `Start.of` and `begin`."""
+        return self.begin(Start.of(stack, request, parent_resource_id))
 
-        :param held_for: see `start`, as is `caller_tells`.
-        :raises StackExists: a living stack of the project has the name.
-        """
-        scope = NewStack(stack.project_id, stack.parent_resource_id, held_for)
-        return self._start(scope, stack, request, stack.parent_resource_id if caller_tells else None)
+    def begin(self, start: Start) -> Planned:
+        """Plan a traversal, and see to what is ready.
 
-    def start(
-        self,
-        stack: Stack,
-        request: Request,
-        parent_resource_id: str | None = None,
-        held_for: tuple[str, int] | None = None,
-        *,
-        caller_tells: bool = False,
-    ) -> Planned:
-        """Give a stack a new traversal; it takes over from whatever runs.
-
-        :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
-        :param held_for: the node that this row is held for, where the request may let go of it.
-        :param caller_tells: whether the caller tells of the nodes that are ready when it was let go of.
         :raises EntityNotFound: the stack has gone.
+        :raises StackExists: it is to be stored, and a living stack of the project has the name.
         :raises ConvergenceError: whatever the request's guard raises.
         """
-        scope = WholeStack(stack.id, parent_resource_id, held_for, stack.resource_count)
-        return self._start(scope, stack, request, parent_resource_id if caller_tells else None)
-
-    def _start(self, scope: Scope[PlanView], stack: Stack, request: Request, let_go_of: str | None) -> Planned:
-        request = replace(request, traversal_id=request.traversal_id or self._new_id())
-        plans: list[Planned] = []
-
-        def decide(view: PlanView) -> Decision[Planned]:
-            stored = _stored(plans, view.traversal)
-            if stored is not None:
-                return Decision(stored)
-            request.guard(view)
-            decision = plan(view, view.stack or stack, request, self._planner)
-            plans.append(decision.verdict)
-            return decision
-
-        planned = self._accept(scope, stack, decide, plans)
-        self._announce(stack, planned, planned.lets_go_of(let_go_of))
+        if not start.request.traversal_id:
+            start = replace(start, request=replace(start.request, traversal_id=self._new_id()))
+        planned = self._accept(start)
+        self._announce(start, planned)
         return planned
 
-    def _accept(
-        self,
-        scope: Scope[PlanView],
-        stack: Stack,
-        decide: Callable[[PlanView], Decision[Planned]],
-        plans: list[Planned],
-    ) -> Planned:
+    def begin_together(self, starts: Sequence[Start]) -> list[Planned | None]:
+        """The same of several stacks that are nested in one, in one transaction.
+
+        :param starts: of each the row is held whose object it is; see `SeveralStacks`.
+        :returns: None for each that does not begin by this: to begin it by itself says why.
+        """
+
+        def decide(views: Sequence[PlanView | None]) -> Decision[tuple[Planned | None, ...]]:
+            return joined([self._decided(start, view) for start, view in zip(starts, views, strict=True)])
+
+        try:
+            committed = self._store.transact(SeveralStacks(tuple(start.scope for start in starts)), decide)
+        except errors.ConvergenceError as error:
+            LOG.debug('%d nested stacks do not begin together: %s', len(starts), error)
+            committed = None
+        if committed is None:
+            return [None] * len(starts)
+        for start, planned in zip(starts, committed.verdict, strict=True):
+            if planned is not None:
+                self._announce(start, planned)
+        return list(committed.verdict)
+
+    def _decided(self, start: Start, view: PlanView | None) -> Decision[Planned] | None:
+        if view is None:
+            return None
+        try:
+            return start.decide(view, self._planner)
+        except errors.ConvergenceError:
+            return None
+
+    def _accept(self, start: Start) -> Planned:
         """Store a plan. When the answer to a commit is lost, the next attempt may be refused by what is stored by then:
         that is no refusal.
-
-        :param plans: what `decide` has planned in each attempt so far.
         """
+        scope: Scope[PlanView] = start.scope
         try:
-            committed = self._store.transact(scope, decide)
+            committed = self._store.transact(scope, lambda view: start.decide(view, self._planner))
         except errors.DatabaseUnavailable:
             raise
         except Exception:
-            stored = _stored(plans, self._reader.traversal(plans[0].traversal.id)) if plans else None
+            plans = start.plans
+            stored = start.stored(self._reader.traversal(plans[0].traversal.id)) if plans else None
             if stored is None:
                 raise
             return stored
         if committed is None:
-            raise errors.EntityNotFound('Stack', stack.name)
+            raise errors.EntityNotFound('Stack', start.stack.name)
         return committed.verdict
 
-    def _announce(self, stack: Stack, planned: Planned, caller_tells: bool) -> None:
-        """See to what is ready.
-
-        :param caller_tells: whoever has asked for it tells of the nodes that need a worker: see `NestedStep.nodes`.
-        """
-        traversal = planned.traversal
+    def _announce(self, start: Start, planned: Planned) -> None:
+        """See to what is ready. Of what needs a worker the caller tells, where it said so: see `NestedStep.nodes`."""
+        stack, traversal, caller_tells = start.stack, planned.traversal, planned.lets_go_of(start.let_go_of)
         with logs.bind(stack=stack.name, traversal=traversal.id), on_behalf_of(stack.project_id):
             LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
             if traversal.for_parent and not caller_tells:
@@ -349,9 +340,3 @@ class Traversals:
         for each in self._reader.traversals(stack_id, newest=REMEMBERED):
             if each.id == ended or each.status not in (*UNDER_WAY, TraversalStatus.COMPLETE):
                 self._dispatcher.cancel(stack_id, each.id)
-
-
-def _stored(plans: list[Planned], traversal: Traversal | None) -> Planned | None:
-    """Which of the plans a traversal that is stored was made by: each attempt has the same id and its own time."""
-    key = (traversal.id, traversal.started_at) if traversal is not None else None
-    return next((each for each in reversed(plans) if (each.traversal.id, each.traversal.started_at) == key), None)

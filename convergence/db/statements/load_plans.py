@@ -1,0 +1,360 @@
+"""Lock and read what a plan is made from, or what ends one early: stacks, their rows, and rows whose objects they are.
+
+Every statement is built once, when the module is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from sqlalchemy import Select, and_, bindparam, func, or_, select, update
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.engine import Connection
+
+from convergence.core.model import NodeStatus, Phase
+from convergence.core.rows import Resource, Stack, Traversal
+from convergence.core.views import FinishView, PlanView
+from convergence.db.schema.columns import database_now
+from convergence.db.schema.models import PROJECT, RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.scopes import NewStack, SeveralStacks, StackAlone, WholeStack
+from convergence.db.statements.connection import GALERA
+from convergence.db.statements.hot import Hot, HotList, among
+from convergence.db.statements.locked_reads import HELD, LOCK_HELD, READ_HELD
+from convergence.db.statements.locking import by_key
+from convergence.db.statements.row_columns import (
+    AT,
+    AT_NOW,
+    AT_STACK,
+    CHUNK,
+    NODE_COLUMNS,
+    OF_RESOURCE,
+    RESOURCE_COLUMNS,
+    STACK_COLUMNS,
+    TRAVERSAL_COLUMNS,
+    backend_of,
+    chunks,
+    node_of,
+    resource_of,
+)
+from convergence.db.statements.together import Writes
+from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
+from convergence.db.transaction import Missing
+
+LOCK_STACK = Hot(
+    by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
+)
+LOCK_STACK_ROWS = HotList(
+    'stacks',
+    lambda length: (
+        by_key(select(STACK.c.id), STACK)
+        .where(among(STACK.c.id, 'stacks', length))
+        .order_by(STACK.c.id)
+        .with_for_update()
+    ),
+)
+READ_RESOURCE_IDS = HotList(
+    'stacks',
+    lambda length: select(RESOURCE.c.id).where(among(RESOURCE.c.stack_id, 'stacks', length)).order_by(RESOURCE.c.id),
+)
+LOCK_RESOURCE = Hot(
+    by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
+)
+# In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
+# whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
+# the goal before, and change what the plan takes for settled. And who finds, on a server that lags, no row for what it
+# has made would store another one: two rows of one object, of which the one would be removed with the other's.
+WRITE_STACK = update(STACK).where(STACK.c.id == bindparam('stack_id')).values(lock_count=STACK.c.lock_count + 1)
+WRITE_RESOURCES = (
+    update(RESOURCE)
+    .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
+    .values(lock_count=RESOURCE.c.lock_count + 1)
+)
+READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
+READ_HELD_FOR = Hot(
+    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
+    .select_from(STACK)
+    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
+    .join(
+        SYNC_POINT,
+        and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, SYNC_POINT.c.number == bindparam('node')),
+        isouter=True,
+    )
+    .where(STACK.c.id == bindparam('stack'))
+)
+READ_WAITING = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.resource_id == bindparam('resource'),
+        SYNC_POINT.c.status == NodeStatus.READY,
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+# Of a row that others are to take from: these as well.
+READ_WAITING_TO_TAKE = (
+    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
+    .where(
+        SYNC_POINT.c.traversal_id == bindparam('traversal'),
+        SYNC_POINT.c.status == NodeStatus.READY,
+        or_(
+            SYNC_POINT.c.resource_id == bindparam('resource'),
+            and_(SYNC_POINT.c.phase == Phase.UPDATE, SYNC_POINT.c.name == bindparam('name')),
+        ),
+    )
+    .order_by(SYNC_POINT.c.number)
+)
+
+
+def _lock_some(length: int) -> Select[Any]:
+    some = by_key(select(*UNOPENED_COLUMNS), RESOURCE).where(among(RESOURCE.c.id, 'resources', length))
+    return some.order_by(RESOURCE.c.id).with_for_update()
+
+
+LOCK_SOME = HotList('resources', _lock_some)
+# Not on MySQL: the index that leads to the rows of a stack would be locked too.
+LOCK_ALL = HotList(
+    'stacks',
+    lambda length: (
+        select(*UNOPENED_COLUMNS)
+        .where(among(RESOURCE.c.stack_id, 'stacks', length))
+        .order_by(RESOURCE.c.id)
+        .with_for_update()
+    ),
+)
+READ_STACK_AND_TRAVERSAL = Hot(
+    select(*STACK_COLUMNS, database_now(), *TRAVERSAL_COLUMNS)
+    .select_from(STACK)
+    .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id, isouter=True)
+    .where(STACK.c.id == bindparam('stack'))
+)
+READ_NOW = select(database_now())
+COUNT_STACKS = select(func.count()).where(
+    STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None), STACK.c.parent_id.is_(None)
+)
+
+
+LOCK_PROJECT = select(PROJECT.c.id).where(PROJECT.c.id == bindparam('project')).with_for_update()
+# Stores the row and locks it, also where another transaction has just stored it: that one is waited for.
+ADD_PROJECT = {
+    'mysql': mysql.insert(PROJECT).on_duplicate_key_update(id=PROJECT.c.id),
+    'postgresql': postgresql.insert(PROJECT).on_conflict_do_update(index_elements=['id'], set_={'id': PROJECT.c.id}),
+    'sqlite': sqlite.insert(PROJECT).on_conflict_do_nothing(),
+}
+
+
+def _locked_row(connection: Connection, statement: Hot, key: Mapping[str, Any]) -> Resource | None:
+    row = statement.first(connection, key)
+    return resource_of(*row) if row is not None else None
+
+
+def lock_row(connection: Connection, resource_id: str) -> Resource | None:
+    """A row, locked; None where it is gone."""
+    return _locked_row(connection, LOCK_RESOURCE, {'resource': resource_id})
+
+
+class _Around(TypedDict, total=False):
+    """What of a `PlanView` is about the stack around; with `around` comes the nested stack itself."""
+
+    now: float
+    stack: Stack | None
+    traversal: Traversal | None
+    parent: Resource | None
+    around: FinishView | None
+    tree_count: int | None
+    has_webhook: bool
+
+
+def _lock_around(
+    connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None, stack_id: str = ''
+) -> _Around:
+    """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any.
+
+    :param stack_id: the nested stack; empty where it is about to be created.
+    """
+    if resource_id is None or held_for is None:
+        return {'parent': _lock_parent(connection, resource_id)}
+    traversal_id, number = held_for
+    key = {'resource': resource_id, 'traversal': traversal_id, 'node': number, 'stack': stack_id}
+    (is_locked,), rows = HELD.all(connection, key)
+    if not is_locked:
+        return {}
+    if connection.info.get(GALERA):
+        connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
+    return _around_of(connection, traversal_id, rows[0])
+
+
+def _around_of(connection: Connection, traversal_id: str, row: Sequence[Any]) -> _Around:
+    """:param row: as `HELD` answers it."""
+    parent, rest = resource_of(*row[:OF_RESOURCE]), row[OF_RESOURCE:]
+    held, (tree_count, has_webhook, *nested) = rest[: AT_NOW + 1], rest[AT_NOW + 1 :]
+    its_traversal, stack = nested[: len(TRAVERSAL_COLUMNS)], nested[len(TRAVERSAL_COLUMNS) :]
+    around = _held_view(connection, parent, traversal_id, held)
+    return {
+        'now': around.now,
+        'stack': Stack(*stack) if stack[0] is not None else None,
+        'traversal': Traversal(*its_traversal) if its_traversal[0] is not None else None,
+        'parent': parent,
+        'around': around,
+        'tree_count': tree_count,
+        'has_webhook': bool(has_webhook),
+    }
+
+
+def held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
+    """A locked row, and what belongs to the node that it is held for."""
+    key = {'traversal': traversal_id, 'node': number, 'stack': resource.stack_id}
+    row = READ_HELD_FOR.first(connection, key)
+    if row is None:
+        raise Missing
+    return _held_view(connection, resource, traversal_id, row)
+
+
+def _held_view(connection: Connection, resource: Resource, traversal_id: str | None, row: Sequence[Any]) -> FinishView:
+    node = node_of(*row[:AT]) if row[0] is not None else None
+    traversal = Traversal(*row[AT:AT_STACK]) if row[AT] is not None else None
+    stack = Stack(*row[AT_STACK:AT_NOW])
+    waiting: tuple[tuple[str, int], ...] = ()
+    if stack.traversal_id is not None and stack.traversal_id != traversal_id:
+        statement = READ_WAITING if resource.yielding is None else READ_WAITING_TO_TAKE
+        named = {'traversal': stack.traversal_id, 'resource': resource.id, 'name': resource.name}
+        found = connection.execute(statement, named)
+        waiting = tuple((traversal_id, number) for traversal_id, number in found)
+    return FinishView(row[AT_NOW], resource, node, traversal, stack, waiting)
+
+
+def locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
+    """Rows, locked in the order of their keys, which is that of `keys`."""
+    return unopened(LOCK_SOME.all(connection, {'resources': keys}), connection.dialect)
+
+
+def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | None:
+    """The row whose object a nested stack is; None also where it is gone."""
+    if resource_id is None:
+        return None
+    row = lock_row(connection, resource_id)
+    if row is not None and connection.info.get(GALERA):
+        connection.execute(WRITE_RESOURCES, {'resources': [resource_id]})
+    return row
+
+
+def stack_alone(connection: Connection, scope: StackAlone) -> PlanView:
+    """See the scope."""
+    stack, now = _lock_stack(connection, scope.stack_id)
+    traversal = _traversal_of(connection, stack)
+    return PlanView(now, stack, traversal, parent=_lock_parent(connection, scope.parent_resource_id))
+
+
+def _lock_stack(connection: Connection, stack_id: str) -> tuple[Stack, float]:
+    locked = LOCK_STACK.first(connection, {'stack': stack_id})
+    if locked is None:
+        raise Missing
+    return Stack(*locked[:-1]), locked[-1]
+
+
+def _traversal_of(connection: Connection, stack: Stack) -> Traversal | None:
+    row = READ_TRAVERSAL.first(connection, {'traversal': stack.traversal_id})
+    return Traversal(*row) if row else None
+
+
+def _lock_whole(connection: Connection, scopes: Sequence[WholeStack]) -> dict[str, tuple[Resource, ...]]:
+    """Lock stacks and all of their rows, in the order of their keys. None is added meanwhile: that takes its lock.
+
+    Those of a large stack are read in pieces: first their keys, then each by its key, as whoever works on one does.
+    """
+    writes, of_stacks = Writes(connection), {'stacks': sorted(scope.stack_id for scope in scopes)}
+    lock = LOCK_STACK_ROWS.call(of_stacks)
+    counted = [scope.counted for scope in scopes if scope.counted is not None]
+    if len(counted) == len(scopes) and sum(counted) <= CHUNK and backend_of(connection) != 'mysql':
+        writes.add(lock)
+        (rows,) = writes.read(LOCK_ALL.call(of_stacks))
+        resources = unopened(rows, connection.dialect)
+    else:
+        _, keys = writes.read(lock, READ_RESOURCE_IDS.call(of_stacks))
+        resources = [row for some in chunks([key for (key,) in keys]) for row in locked(connection, some)]
+    if connection.info.get(GALERA):
+        for stack_id in of_stacks['stacks']:
+            connection.execute(WRITE_STACK, {'stack_id': stack_id})
+        for some in chunks([row.id for row in resources]):
+            connection.execute(WRITE_RESOURCES, {'resources': list(some)})
+    found: dict[str, list[Resource]] = {stack_id: [] for stack_id in of_stacks['stacks']}
+    for row in resources:
+        found[row.stack_id].append(row)
+    return {stack_id: tuple(each) for stack_id, each in found.items()}
+
+
+def whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
+    """See the scope."""
+    resources = _lock_whole(connection, [scope])[scope.stack_id]
+    # Not before: a worker may have failed the traversal while we waited for its rows.
+    seen = _lock_around(connection, scope.parent_resource_id, scope.held_for, scope.stack_id)
+    if 'stack' not in seen:
+        read = READ_STACK_AND_TRAVERSAL.first(connection, {'stack': scope.stack_id})
+        if read is None:
+            raise Missing
+        stack, (now, *traversal) = read[: len(STACK_COLUMNS)], read[len(STACK_COLUMNS) :]
+        seen |= {'now': now, 'stack': Stack(*stack), 'traversal': Traversal(*traversal) if traversal[0] else None}
+    if seen['stack'] is None:
+        raise Missing
+    return PlanView(resources=resources, **seen)
+
+
+def several_stacks(connection: Connection, scope: SeveralStacks) -> tuple[PlanView | None, ...]:
+    """See the scope."""
+    wholes = [each for each in scope.scopes if isinstance(each, WholeStack)]
+    resources = _lock_whole(connection, wholes) if wholes else {}
+    around = _lock_all_around(connection, scope)
+    views: list[PlanView | None] = []
+    for each in scope.scopes:
+        seen, is_whole = around.get(each.parent_resource_id or ''), isinstance(each, WholeStack)
+        if seen is None or (seen['stack'] is not None) is not is_whole:
+            views.append(None)
+        elif isinstance(each, NewStack):
+            views.append(PlanView(**seen))
+        else:
+            views.append(PlanView(resources=resources[each.stack_id], **seen))
+    return tuple(views)
+
+
+def _lock_all_around(connection: Connection, scope: SeveralStacks) -> dict[str, _Around]:
+    """For each row whose object a stack is what `_lock_around` finds."""
+    held_for = {each.parent_resource_id or '': each.held_for for each in scope.scopes}
+    traversal_id = next(node[0] for node in held_for.values() if node is not None)
+    key = {'traversal': traversal_id, 'resources': sorted(held_for)}
+    writes = Writes(connection)
+    writes.add(LOCK_HELD.call(key))
+    (rows,) = writes.read(READ_HELD.call(key))
+    if connection.info.get(GALERA):
+        connection.execute(WRITE_RESOURCES, {'resources': key['resources']})
+    found: dict[str, _Around] = {}
+    for row in rows:
+        seen = _around_of(connection, traversal_id, row)
+        around = seen['around']
+        assert around is not None
+        parent, number = around.resource, around.node.number if around.node is not None else None
+        if parent is not None and held_for[parent.id] == (traversal_id, number):
+            found[parent.id] = seen
+    return found
+
+
+def lock_project(connection: Connection, project_id: str) -> None:
+    """Lock the row of a project, so that what it may have so many of is counted by one at a time.
+
+    The lock comes first, and what is counted is read in a statement of its own: so it sees everything that anybody has
+    stored who held the lock before.
+    """
+    if connection.execute(LOCK_PROJECT, {'project': project_id}).first() is None:
+        connection.execute(ADD_PROJECT[backend_of(connection)], {'id': project_id})
+
+
+def new_stack(connection: Connection, scope: NewStack) -> PlanView:
+    """See the scope."""
+    if scope.parent_resource_id is not None:
+        around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
+        if 'now' not in around:
+            around |= {'now': connection.execute(READ_NOW).scalar_one(), 'stack': None}
+        return PlanView(**around)
+    lock_project(connection, scope.project_id)
+    now = connection.execute(READ_NOW).scalar_one()
+    count = connection.execute(COUNT_STACKS, {'project': scope.project_id}).scalar_one()
+    return PlanView(now, None, stack_count=count)

@@ -1,0 +1,88 @@
+"""What a stack is to begin, until it has begun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from convergence.core.effects import Decision
+from convergence.core.plan import plan
+from convergence.core.request import Planned, Planner, Request
+from convergence.core.rows import Stack, Traversal
+from convergence.core.views import PlanView
+from convergence.db.scopes import NewStack, WholeStack
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A traversal that a stack is to get; it takes over from whatever runs.
+
+    :param scope: what has to be seen when it is planned.
+    :param stack: as it was read last, or as it is to be stored.
+    :param let_go_of: the row whose object the stack is, where whoever has asked for this tells of the nodes that are
+        ready if that row is let go of.
+    :param plans: what each attempt has planned so far.
+    """
+
+    scope: NewStack | WholeStack
+    stack: Stack
+    request: Request
+    let_go_of: str | None = None
+    plans: list[Planned] = field(default_factory=list)
+
+    @classmethod
+    def of_new(
+        cls, stack: Stack, request: Request, held_for: tuple[str, int] | None = None, *, caller_tells: bool = False
+    ) -> Start:
+        """That of a stack that is stored together with it.
+
+        :param held_for: see `of`, as is `caller_tells`.
+        """
+        scope = NewStack(stack.project_id, stack.parent_resource_id, held_for)
+        return cls(scope, stack, request, stack.parent_resource_id if caller_tells else None)
+
+    @classmethod
+    def of(
+        cls,
+        stack: Stack,
+        request: Request,
+        parent_resource_id: str | None = None,
+        held_for: tuple[str, int] | None = None,
+        *,
+        caller_tells: bool = False,
+    ) -> Start:
+        """That of a stack that is there.
+
+        :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
+        :param held_for: the node that this row is held for, where the request may let go of it.
+        :param caller_tells: whether the caller tells of the nodes that are ready when it was let go of.
+        """
+        scope = WholeStack(stack.id, parent_resource_id, held_for, stack.resource_count)
+        return cls(scope, stack, request, parent_resource_id if caller_tells else None)
+
+    @property
+    def size(self) -> int | None:
+        """How many rows and nodes there are to be read and written, about; None: nobody knows."""
+        there = 0 if isinstance(self.scope, NewStack) else self.scope.counted
+        return None if there is None else there + len(self.request.goal.definitions)
+
+    def decide(self, view: PlanView, planner: Planner) -> Decision[Planned]:
+        """Plan it, unless that has come true already.
+
+        :raises ConvergenceError: whatever the request's guard raises.
+        """
+        stored = self.stored(view.traversal)
+        if stored is not None:
+            return Decision(stored)
+        self.request.guard(view)
+        decision = plan(view, view.stack or self.stack, self.request, planner)
+        self.plans.append(decision.verdict)
+        return decision
+
+    def stored(self, traversal: Traversal | None) -> Planned | None:
+        """Which of the plans a stored traversal was made by: each attempt has the same id and its own time."""
+        key = (traversal.id, traversal.started_at) if traversal is not None else None
+        return next((each for each in reversed(self.plans) if _key(each) == key), None)
+
+
+def _key(planned: Planned) -> tuple[str, float]:
+    return planned.traversal.id, planned.traversal.started_at
