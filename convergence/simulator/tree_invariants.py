@@ -86,7 +86,8 @@ class InTrees(Invariant):
 class OneTenant(Invariant):
     """Every row that a commit touches belongs to one stack, and so to one project.
 
-    But for the resource that waits for the end of a nested stack: it belongs to the same project.
+    But for the resource that waits for the end of a nested stack: it belongs to the same project. And for stacks that
+    are nested in one and the same, and that one commit gives something to do, all of them.
     """
 
     rule = 'I12'
@@ -122,9 +123,11 @@ class OneTenant(Invariant):
         for place in step.nodes:
             if place not in woken:
                 owners.add(step.tables.traversal[place[0]].stack_id)
-        if len(owners) > 1:
+        planned = {effect.traversal.stack_id for effect in step.of_kind(effects.InsertTraversal)}
+        around = {step.tables.stack[stack_id].parent_id for stack_id in planned & step.tables.stack.keys()}
+        if len(owners) > 1 and not (owners <= planned and len(around) == 1 and None not in around):
             yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
-        elif owners and next(iter(owners)) not in step.tables.stack:
+        elif not owners <= step.tables.stack.keys():
             yield f'rows of a stack are written that does not exist: {owners}'
 
 

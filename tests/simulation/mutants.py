@@ -79,7 +79,8 @@ CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'con
 VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory.effects'
 CHOOSING = 'convergence.core.choosing'
-LOAD, LOOKING = 'convergence.db.statements.load', 'convergence.db.looking'
+LOAD, LOAD_PLANS = 'convergence.db.statements.load', 'convergence.db.statements.load_plans'
+LOOKING = 'convergence.db.looking'
 MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
@@ -755,13 +756,14 @@ MUTANTS = (
         'send before the commit',
         (
             Edit(
-                f'{TRAVERSALS}._start',
-                'plans.append(decision.verdict)',
-                'plans.append(decision.verdict); self._announce(stack, decision.verdict, False)',
+                f'{TRAVERSALS}._accept',
+                'lambda view: start.decide(view, self._planner)',
+                'lambda view: [(self._announce(start, each.verdict), each)[1]'
+                ' for each in [start.decide(view, self._planner)]][0]',
             ),
             Edit(
-                f'{TRAVERSALS}._start',
-                'self._announce(stack, planned, planned.lets_go_of(let_go_of))',
+                f'{TRAVERSALS}.begin',
+                'self._announce(start, planned)',
                 'pass',
             ),
         ),
@@ -1194,7 +1196,7 @@ MUTANTS = (
         'SQL: who ends superseded work sees nobody that waits',
         (
             Edit(
-                f'{LOAD}:_held_view',
+                f'{LOAD_PLANS}:_held_view',
                 'tuple((traversal_id, number) for traversal_id, number in found)',
                 '()',
             ),
@@ -1323,7 +1325,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: what a server that lags does not show is gone',
-        (Edit(f'{LOAD}:_node_view', 'partial(_lock_row, connection)', 'lambda resource_id: None'),),
+        (Edit(f'{LOAD}:_node_view', 'partial(lock_row, connection)', 'lambda resource_id: None'),),
         ('basic_update_delete', 'update_remove'),
         Faults(lag=0.2),
         storage=in_sqlite,
@@ -1331,7 +1333,13 @@ MUTANTS = (
     ),
     Mutant(
         'who plans writes nothing of what it has locked, where a lock ends at its server',
-        (Edit(f'{STORE}:MemoryStore._commit', 'look.held if isinstance(scope, WholeStack) else ()', '()'),),
+        (
+            Edit(
+                f'{STORE}:MemoryStore._commit',
+                'look.held if isinstance(scope, WholeStack | SeveralStacks) else ()',
+                '()',
+            ),
+        ),
         ('failed_create_is_rolled_back', 'nothing_wanted_at_all'),
         Faults(lag=0.2),
         first=30,

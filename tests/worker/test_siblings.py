@@ -11,6 +11,7 @@ import pytest
 
 from convergence import errors
 from convergence.core.model import Status
+from convergence.db.scopes import SeveralStacks
 from convergence.engine.nesting import beginnings
 from convergence.resources.contract import Answer, Call
 from convergence.resources.nested import NestedType
@@ -428,3 +429,37 @@ def test_a_type_that_does_something_of_its_own_first_is_called_before_its_stack_
     assert asked.together == []
     complete(harness, stack_id, 'CREATE')
     assert sorted(order) == sorted(children())
+
+
+def test_one_that_has_begun_meanwhile_does_not_begin_again_and_keeps_no_other_from_it(harness, asked):
+    """The same call may be under way twice: what it plans is held against what the rows say in the transaction."""
+    waiting_for: list[Any] = []
+    together = harness.nesting.act_on_nested_stacks
+
+    def act(context: Any, every: Any) -> Any:
+        waiting_for.extend(every[1:3])
+        return together(context, every)
+
+    def others() -> None:
+        for each in waiting_for:
+            assert harness.nesting.act_on_nested_stack(harness.context, **each)['traversal_id']
+
+    harness.nesting.act_on_nested_stacks = act  # type: ignore[method-assign]
+    harness.store.before(SeveralStacks, others)
+    stack_id = begin(harness, children(5))
+    complete(harness, stack_id, 'CREATE')
+    nested_ids = [child_of(harness, stack_id, f'child{number}').id for number in range(5)]
+    assert [len(harness.reader.traversals(each)) for each in nested_ids] == [1] * 5
+    assert harness.reality.order('create') == ['gate', *['thing0'] * 5]
+
+
+def test_none_begins_for_an_operation_that_is_superseded_meanwhile_as_if_nothing_had_happened(harness, asked):
+    """What has begun is stopped by the next operation, or found in order by it; nothing is left at work."""
+    stack_id = create(harness, {}, {})
+    harness.store.before(SeveralStacks, lambda: update(harness, stack_id, children(5, 'b'), {CHILD: nested()}))
+    with waiting(harness) as worker:
+        update(harness, stack_id, children(5), {CHILD: nested()})
+        told(harness, worker)
+    complete(harness, stack_id, 'UPDATE')
+    values = [each['value'] for each in harness.reality.objects.values() if each['name'] == 'thing0']
+    assert values == ['b'] * 5
