@@ -178,7 +178,8 @@ def test_many_rows_take_few_statements(engine: Any, backend: Backend) -> None:
             backend.write(InsertTraversal(TRAVERSAL, nodes), InsertResources(rows))
     finally:
         stop()
-    assert sent['commits'] == 1
+    looks = 2 if backend.kind == 'postgresql' else 0  # at a table each; see `convergence.db.statements.statistics`
+    assert sent['commits'] == 1 + looks
     assert sent['statements'] <= 20
     assert 2 <= len(texts) <= 20
     assert len(backend.reader.nodes('V')) == 10_002

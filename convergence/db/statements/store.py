@@ -28,9 +28,10 @@ from convergence.db.statements.changing import BeginNode
 from convergence.db.statements.drivers import read_alone
 from convergence.db.statements.load import load, look_at_free, look_at_some_free, view_of_free
 from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
+from convergence.db.statements.statistics import grown_by, look_at
 from convergence.db.statements.together import Writes
 from convergence.db.transaction import Committed, Following, Missing, Ready
-from convergence.errors import Conflict, DatabaseUnavailable, OlderState
+from convergence.errors import Conflict, ConvergenceError, DatabaseUnavailable, OlderState
 from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
@@ -164,8 +165,20 @@ class Store:
             writes.send_with_commit()
             with writes.refused():
                 self.commit(connection, decide, decision.verdict)
+        self._look_at_what_has_grown(decision.effects)
         committed = Committed.of(decision, ready)
         return committed if follow is None else follow.on(committed)
+
+    def _look_at_what_has_grown(self, effects: Sequence[Effect]) -> None:
+        """See `convergence.db.statements.statistics`. What was committed is not to be repeated if that fails."""
+        if self.engine.dialect.name != 'postgresql':
+            return
+        for name, rows in grown_by(effects).items():
+            try:
+                with self.writing() as connection:
+                    look_at(connection, name, rows)
+            except ConvergenceError as error:
+                LOG.debug('PostgreSQL does not look at table %s: %s', name, error)
 
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
