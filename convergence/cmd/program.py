@@ -13,7 +13,6 @@ A second SIGTERM or SIGINT ends the program at once, by that signal.
 from __future__ import annotations
 
 import faulthandler
-import gc
 import logging
 import os
 import signal
@@ -26,6 +25,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
+from convergence.cmd.memory import collect_rarely, give_back
 from convergence.cmd.signals import STOP, ProcessSignals, restore
 from convergence.cmd.supervisor import Link, Patience, Supervisor
 from convergence.escaping import escaped
@@ -34,8 +34,6 @@ LOG = logging.getLogger(__name__)
 
 CHECK_S = 1.0
 """How often a process looks whether it is still wanted, and fit."""
-COLLECT_AFTER = (20_000, 20, 20)
-"""After how many new objects the collector looks through the young ones, and how often through older ones."""
 STOP_MARGIN_S = 20.0
 """What a program may need to end beyond the time that its work is given."""
 
@@ -152,17 +150,6 @@ def _usage(ended: SystemExit) -> ProgramExit:
     return ProgramExit.USAGE if ended.code else ProgramExit.OK
 
 
-def collect_rarely() -> None:
-    """Let the collector look through young objects more rarely, and never again through what is there now.
-
-    What a process has when its work begins it has to its end. Nearly all that a request makes goes by itself when it is
-    answered; to look through it every 700 objects took a third of what it costs to plan a large stack.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
-
-
 def serve(program: Program, settings: config.Settings, link: Link | None = None) -> int:
     """Run a program in this process until it is told to stop.
 
@@ -172,6 +159,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
     # While it starts it holds nothing: a signal may simply end it.
     restore(signal.SIGINT)
     try:
+        give_back()
         concurrency.install(program.executor or settings.executor)
         logs.set_up(cfg.CONF, program.name)
         for problem in config.unknown_options(cfg.CONF) + config.exposed_files(cfg.CONF):

@@ -68,7 +68,10 @@ class Graph:
 
     def in_order(self) -> Sequence[Key]:
         """All nodes, requirements first; the same for the same template and rows."""
-        return list(networkx.topological_sort(self._graph.reverse(copy=False)))
+        turned = self._graph.reverse(copy=False)
+        order = list(networkx.topological_sort(turned))
+        turned.__dict__.pop('in_degree', None)  # it is kept there, and holds what holds it: both for long
+        return order
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Take out nodes that need not be visited."""
@@ -76,7 +79,7 @@ class Graph:
 
     def not_required(self, phase: Phase) -> Sequence[Key]:
         """The nodes of a phase for which nobody waits."""
-        return [key for key in self._graph if key.phase is phase and not self._graph.in_degree(key)]
+        return [key for key in self._graph if key.phase is phase and not self._graph.pred[key]]
 
     def last_updates(self) -> Sequence[Key]:
         """The update nodes that no other update node requires."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 
 from convergence.core.model import Json, Path
@@ -46,7 +47,9 @@ class Conditions:
         self._functions = version.conditions
         misplaced = {name: Misplaced(name) for name in version.functions}
         known: Mapping[str, Function] = {**misplaced, **version.conditions}
-        self._folder = Folder(document, known, self.read, lookalikes)
+        # Two that held each other would hold the whole document until somebody looks for such circles.
+        itself = weakref.proxy(self)
+        self._folder = Folder(document, known, lambda *arguments: itself.read(*arguments), lookalikes)
         self._values: dict[str, Json] = {}
         self._hidden: set[str] = set()
         self._wrong: set[str] = set()

@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
-from convergence.cmd.program import collect_rarely
+from convergence.cmd import memory
+from convergence.cmd.memory import collect_rarely
 
 LONG_S = 60
 SCRIPT = """
@@ -156,3 +158,13 @@ def test_the_collector_leaves_alone_what_is_there_when_work_begins():
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+def test_free_memory_is_given_back_where_the_system_can_be_told(monkeypatch):
+    told = {}
+    system = types.SimpleNamespace(mallopt=told.__setitem__)
+    monkeypatch.setattr(memory.ctypes, 'CDLL', lambda name: system)
+    memory.give_back()
+    assert told == memory.SETTINGS
+    monkeypatch.setattr(memory.ctypes, 'CDLL', lambda name: object())  # as on a system with another library
+    memory.give_back()
