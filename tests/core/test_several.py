@@ -19,10 +19,16 @@ def test_each_stack_has_its_verdict_in_its_place():
 def test_new_stacks_come_first_and_the_room_that_they_take_in_their_tree_last_and_once():
     """Everybody in a tree waits for whoever has its room; with five new stacks that was locked five times."""
     other = replace(NEW, stack=replace(STACK, id='S2'))
-    told = NotifyNode('V', 1)
     rooms = [RequireRoom('ROOT', more, 1000, 10) for more in (2, 3)]
-    effects = joined([Decision(1, (NEW, told, rooms[0])), Decision(2, (other, CHANGE, rooms[1]))]).effects
-    assert effects == (NEW, other, told, CHANGE, RequireRoom('ROOT', 5, 1000, 10))
+    effects = joined([Decision(1, (NEW, rooms[0])), Decision(2, (other, CHANGE, rooms[1]))]).effects
+    assert effects == (NEW, other, CHANGE, RequireRoom('ROOT', 5, 1000, 10))
+
+
+def test_nodes_that_are_told_of_come_after_all_else_in_the_order_in_which_a_sweeper_locks_them():
+    """The rows whose objects the stacks are were asked for in any order, and so are the nodes behind their window."""
+    decisions = [Decision(number, (NotifyNode('V', number), CHANGE)) for number in (9, 5, 7)]
+    effects = joined([*decisions, Decision(0, (RequireRoom('ROOT', 1),))]).effects
+    assert effects == (*[CHANGE] * 3, *(NotifyNode('V', number) for number in (5, 7, 9)), RequireRoom('ROOT', 1))
 
 
 def test_rooms_of_other_trees_or_with_other_limits_stay_apart():

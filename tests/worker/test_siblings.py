@@ -17,6 +17,7 @@ from convergence.resources.contract import Answer, Call
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import NestedStep
 from convergence.worker.service import WorkerService
+from tests.engine.test_failures_unknown import lose_the_answer
 from tests.engine.test_nested import CHILD, child_of, create, nested, update
 from tests.harness import Harness, hot, things
 from tests.worker.test_in_a_row import PATIENCE_S, in_threads, quiet
@@ -463,3 +464,14 @@ def test_none_begins_for_an_operation_that_is_superseded_meanwhile_as_if_nothing
     complete(harness, stack_id, 'UPDATE')
     values = [each['value'] for each in harness.reality.objects.values() if each['name'] == 'thing0']
     assert values == ['b'] * 5
+
+
+@pytest.mark.parametrize('files', [{CHILD: nested()}, {CHILD: hot({}, parameters={'value': {'type': 'string'}})}])
+def test_those_whose_commit_has_no_answer_have_begun_and_go_on(harness, asked, files):
+    """Nobody would come to the end of a stack without anything in it, if the engine did not."""
+    lose_the_answer(harness, SeveralStacks)
+    stack_id = begin(harness, children(5), files)
+    complete(harness, stack_id, 'CREATE')
+    assert (asked.together, asked.alone) == ([5], 0)
+    nested_ids = [child_of(harness, stack_id, f'child{number}').id for number in range(5)]
+    assert [len(harness.reader.traversals(each)) for each in nested_ids] == [1] * 5

@@ -120,7 +120,7 @@ def _one_of_several(look: Look, scope: NewStack | WholeStack) -> PlanView | None
     held = around.node if around is not None else None
     if parent is None or held is None or held.resource_id != parent.id:
         return None
-    if (stack is not None) is not isinstance(scope, WholeStack):
+    if (stack.id if stack is not None else None) != (scope.stack_id if isinstance(scope, WholeStack) else None):
         return None
     if stack is None:
         return PlanView(look.now(), None, parent=parent, around=around)

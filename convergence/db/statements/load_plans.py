@@ -306,8 +306,9 @@ def several_stacks(connection: Connection, scope: SeveralStacks) -> tuple[PlanVi
     around = _lock_all_around(connection, scope)
     views: list[PlanView | None] = []
     for each in scope.scopes:
-        seen, is_whole = around.get(each.parent_resource_id or ''), isinstance(each, WholeStack)
-        if seen is None or (seen['stack'] is not None) is not is_whole:
+        seen = around.get(each.parent_resource_id or '')
+        wanted = each.stack_id if isinstance(each, WholeStack) else None
+        if seen is None or (seen['stack'].id if seen['stack'] is not None else None) != wanted:
             views.append(None)
         elif isinstance(each, NewStack):
             views.append(PlanView(**seen))

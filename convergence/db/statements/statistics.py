@@ -21,7 +21,10 @@ MANY = 100
 LOOK_FOR_S = 0.1
 """How long somebody is waited for who is looking at, or tidying up, the same table."""
 
-_KNOWN = text('SELECT reltuples FROM pg_class WHERE oid = to_regclass(:name)').bindparams(bindparam('name'))
+# Who does not own a table cannot have it looked at, and the server would write that to its log each time.
+_KNOWN = text(
+    "SELECT reltuples FROM pg_class WHERE oid = to_regclass(:name) AND pg_has_role(relowner, 'USAGE')"
+).bindparams(bindparam('name'))
 _PATIENCE = text("SELECT set_config('lock_timeout', :patience, true)")
 
 

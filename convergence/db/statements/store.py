@@ -31,7 +31,7 @@ from convergence.db.statements.outbox import Audience, hearing, may_be_told, wri
 from convergence.db.statements.statistics import grown_by, look_at
 from convergence.db.statements.together import Writes
 from convergence.db.transaction import Committed, Following, Missing, Ready
-from convergence.errors import Conflict, ConvergenceError, DatabaseUnavailable, OlderState
+from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
@@ -75,6 +75,7 @@ class Store:
         self._clock = clock
         self._audience = audience
         self._random = random.Random()
+        self._not_looked_at: set[str] = set()
         # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
         self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
 
@@ -177,8 +178,10 @@ class Store:
             try:
                 with self.writing() as connection:
                     look_at(connection, name, rows)
-            except ConvergenceError as error:
-                LOG.debug('PostgreSQL does not look at table %s: %s', name, error)
+            except Exception:
+                if name not in self._not_looked_at:
+                    LOG.warning('PostgreSQL does not look at table %s, which has grown', name, exc_info=True)
+                self._not_looked_at.add(name)
 
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]

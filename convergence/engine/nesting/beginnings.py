@@ -173,7 +173,7 @@ class Beginnings:
         ids = ', '.join(each.held.row.id for each in some.values())
         planned = carefully(ids, partial(self._traversals.begin_together, starts)) or [None] * len(starts)
         return {
-            place: None if plan is None else each.begun(plan)
+            place: None if plan is None else carefully(each.held.row.id, partial(each.begun, plan))
             for (place, each), plan in zip(some.items(), planned, strict=True)
         }
 

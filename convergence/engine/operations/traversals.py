@@ -81,8 +81,7 @@ class Traversals:
         :raises StackExists: it is to be stored, and a living stack of the project has the name.
         :raises ConvergenceError: whatever the request's guard raises.
         """
-        if not start.request.traversal_id:
-            start = replace(start, request=replace(start.request, traversal_id=self._new_id()))
+        start = self._named(start)
         planned = self._accept(start)
         self._announce(start, planned)
         return planned
@@ -93,6 +92,7 @@ class Traversals:
         :param starts: of each the row is held whose object it is; see `SeveralStacks`.
         :returns: None for each that does not begin by this: to begin it by itself says why.
         """
+        starts = [self._named(start) for start in starts]
 
         def decide(views: Sequence[PlanView | None]) -> Decision[tuple[Planned | None, ...]]:
             return joined([self._decided(start, view) for start, view in zip(starts, views, strict=True)])
@@ -100,14 +100,26 @@ class Traversals:
         try:
             committed = self._store.transact(SeveralStacks(tuple(start.scope for start in starts)), decide)
         except errors.ConvergenceError as error:
-            LOG.debug('%d nested stacks do not begin together: %s', len(starts), error)
-            committed = None
-        if committed is None:
+            LOG.debug('%d nested stacks do not begin together: %s (%s)', len(starts), error, error.__cause__)
             return [None] * len(starts)
+        assert committed is not None
+        begun: list[Planned | None] = []
         for start, planned in zip(starts, committed.verdict, strict=True):
-            if planned is not None:
-                self._announce(start, planned)
-        return list(committed.verdict)
+            # The answer to the commit may have been lost: then it is there, and could not be planned once more.
+            begun.append(planned or self._stored(start))
+            if begun[-1] is not None:
+                self._announce(start, begun[-1])
+        return begun
+
+    def _named(self, start: Start) -> Start:
+        if start.request.traversal_id:
+            return start
+        return replace(start, request=replace(start.request, traversal_id=self._new_id()))
+
+    def _stored(self, start: Start) -> Planned | None:
+        """Which of its plans has come true, if one has."""
+        plans = start.plans
+        return start.stored(self._reader.traversal(plans[0].traversal.id)) if plans else None
 
     def _decided(self, start: Start, view: PlanView | None) -> Decision[Planned] | None:
         if view is None:
@@ -127,8 +139,7 @@ class Traversals:
         except errors.DatabaseUnavailable:
             raise
         except Exception:
-            plans = start.plans
-            stored = start.stored(self._reader.traversal(plans[0].traversal.id)) if plans else None
+            stored = self._stored(start)
             if stored is None:
                 raise
             return stored
