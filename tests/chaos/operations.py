@@ -124,8 +124,8 @@ OPERATIONS = (
 """The four of everyday life, and seven in which more has gone wrong already when a process dies."""
 
 REQUIRED = {
-    'planning': 'commit of Traversals._start:CREATE',
-    'planning a rollback': 'commit of Traversals._start:ROLLBACK',
+    'planning': 'commit of Traversals._accept:CREATE',
+    'planning a rollback': 'commit of Traversals._accept:ROLLBACK',
     'checking': 'commit of Steps.begin:CREATE',
     'finishing': 'commit of Steps._finish:DONE',
     'replacing': 'commit of Steps.replace',
