@@ -20,7 +20,7 @@ from convergence.db.schema.models import PROJECT, RESOURCE, STACK, SYNC_POINT, T
 from convergence.db.scopes import NewStack, SeveralStacks, StackAlone, WholeStack
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.locked_reads import HELD, LOCK_HELD, READ_HELD
+from convergence.db.statements.locked_reads import HELD, LOCK_HELD, READ_HELD, rows_by_key
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import (
     AT,
@@ -44,15 +44,7 @@ from convergence.db.transaction import Missing
 LOCK_STACK = Hot(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
 )
-LOCK_STACK_ROWS = HotList(
-    'stacks',
-    lambda length: (
-        by_key(select(STACK.c.id), STACK)
-        .where(among(STACK.c.id, 'stacks', length))
-        .order_by(STACK.c.id)
-        .with_for_update()
-    ),
-)
+LOCK_STACK_ROWS = rows_by_key(STACK, 'stacks')
 READ_RESOURCE_IDS = HotList(
     'stacks',
     lambda length: select(RESOURCE.c.id).where(among(RESOURCE.c.stack_id, 'stacks', length)).order_by(RESOURCE.c.id),

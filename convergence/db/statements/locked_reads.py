@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, literal, literal_column, select
+from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, func, literal, literal_column, select
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import NodeStatus
@@ -103,6 +103,16 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 """The key of the row that a node works on."""
 
 
+def rows_by_key(table: Table, name: str) -> HotList:
+    """Locks the rows whose keys are in the list `name`, in the order of the keys."""
+
+    def lock(length: int) -> Select[Any]:
+        keys = by_key(select(table.c.id), table).where(among(table.c.id, name, length))
+        return keys.order_by(table.c.id).with_for_update()
+
+    return HotList(name, lock)
+
+
 def _with_all(node: ColumnElement[bool], nested_id: ColumnElement[Any]) -> Select[Any]:
     """Rows, with the nodes that they are held for, and the traversal and the stacks of those.
 
@@ -127,15 +137,7 @@ HELD = LockedRead.of(
 """A row, and the node that it is held for, with its traversal and the stack of the row. Of the tree of that, how many
 resources it is known to have, and whether it has a webhook. And the stack that is the object, with its traversal."""
 
-LOCK_HELD = HotList(
-    'resources',
-    lambda length: (
-        by_key(select(RESOURCE.c.id), RESOURCE)
-        .where(among(RESOURCE.c.id, 'resources', length))
-        .order_by(RESOURCE.c.id)
-        .with_for_update()
-    ),
-)
+LOCK_HELD = rows_by_key(RESOURCE, 'resources')
 READ_HELD = HotList(
     'resources',
     lambda length: _with_all(SYNC_POINT.c.resource_id == RESOURCE.c.id, RESOURCE.c.token).where(
