@@ -7,6 +7,7 @@ from what the rows themselves remember; so a template that turns dependencies ro
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import networkx
@@ -73,10 +74,6 @@ class Graph:
         turned.__dict__.pop('in_degree', None)  # it is kept there, and holds what holds it: both for long
         return order
 
-    def remove(self, keys: Iterable[Key]) -> None:
-        """Take out nodes that need not be visited."""
-        self._graph.remove_nodes_from(list(keys))
-
     def not_required(self, phase: Phase) -> Sequence[Key]:
         """The nodes of a phase for which nobody waits."""
         return [key for key in self._graph if key.phase is phase and not self._graph.pred[key]]
@@ -102,6 +99,7 @@ def build(
     rows: Sequence[Resource],
     chosen: Collection[str] = frozenset(),
     first: Collection[str] = frozenset(),
+    finished: Mapping[str, Resource] = MappingProxyType({}),
 ) -> Graph:
     """Both halves of the graph, without the two nodes that end a traversal (see `close`).
 
@@ -112,23 +110,30 @@ def build(
         everything wanted is in service. Whoever replaces one adds its cleanup node; see `_foreseen` for the others.
     :param first: keys of rows in whose way nothing new can be made: they go before the update node of their name, but
         for those that something is built on which waits for that.
+    :param finished: the chosen rows for which there is nothing to do, by the names. They have no nodes, and nobody
+        waits for them. What they require is finished as well.
     """
     graph = Graph()
-    for name, definition in definitions.items():
-        graph.add(update_key(name), (update_key(required) for required in definition.requires))
+    visited = definitions.keys() - finished.keys()
+    for name in filter(visited.__contains__, definitions):
+        requires = definitions[name].requires
+        graph.add(update_key(name), (update_key(required) for required in requires if required in visited))
     existing = {row.id: row for row in rows}
     cleaned = {row.id for row in rows if row.id not in chosen} | _foreseen(definitions, existing, chosen)
+    cleaned -= {row.id for row in finished.values()}
     for row in rows:
         if row.id in cleaned:
             after = IN_SERVICE if row.id in chosen else update_key(row.name)
-            graph.add(cleanup_key(row.id), [after] if row.name in definitions and row.id not in first else [])
+            graph.add(cleanup_key(row.id), [after] if row.name in visited and row.id not in first else [])
     for row in rows:
         own = cleanup_key(row.id) if row.id in cleaned else update_key(row.name)
+        if own.phase is Phase.UPDATE and row.name in finished:
+            continue
         for required in row.requires:
             if required in cleaned and required != row.id:
                 graph.add(cleanup_key(required), [own])
     for row in rows:
-        if row.id in first and row.id in cleaned and row.name in definitions:
+        if row.id in first and row.id in cleaned and row.name in visited:
             goes, comes = cleanup_key(row.id), update_key(row.name)
             if graph.is_before(comes, goes):
                 # What stays in use, and is built on what goes, has to bear that there is none for a while.

@@ -60,8 +60,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     }
     rows = {**chosen, **made}
     finished = _finished_already(request, chosen, planner)
-    whole = _whole(view, chosen, request, planner)
-    whole.remove(_visited_already(whole, chosen, finished))
+    whole = _whole(view, chosen, request, planner, finished)
     if request.template is not None and request.is_new_template:
         request = replace(request, template=alike(request.template, request.goal, view.resources, finished))
     graph.close(whole)
@@ -144,7 +143,13 @@ def _left_rows(view: PlanView, request: Request) -> tuple[str, ...]:
     return (*before, *sorted(row.id for row in view.resources if row.name in request.leaves))
 
 
-def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request, planner: Planner) -> Graph:
+def _whole(
+    view: PlanView,
+    chosen: Mapping[str, Resource],
+    request: Request,
+    planner: Planner,
+    finished: Mapping[str, Resource],
+) -> Graph:
     """The nodes of both phases; where there is no new goal, those of one: nothing is left over then.
 
     What is done to objects as they are follows the template. Suspending goes the other way, like a removal: what uses
@@ -152,7 +157,8 @@ def _whole(view: PlanView, chosen: Mapping[str, Resource], request: Request, pla
     """
     if not request.performs:
         kept = {row.id for row in chosen.values()}
-        return graph.build(request.goal.definitions, view.resources, kept, _in_the_way(view, kept, request, planner))
+        in_the_way = _in_the_way(view, kept, request, planner)
+        return graph.build(request.goal.definitions, view.resources, kept, in_the_way, finished)
     if request.action is Action.SUSPEND:
         return graph.build({}, [_with_requirements(row, chosen, request.goal) for row in chosen.values()])
     not_removed = [row for row in view.resources if (row.action, row.status) == (Action.DELETE, Status.FAILED)]
@@ -219,13 +225,6 @@ def _finished_already(request: Request, chosen: Mapping[str, Resource], planner:
         return {}
     pauses = pauses_at_all(request.action) and request.visits is None
     return unchanged(request.goal, chosen, pauses=pauses, visits=request.visits or ())
-
-
-def _visited_already(whole: Graph, chosen: Mapping[str, Resource], finished: Mapping[str, Resource]) -> list[Key]:
-    """The nodes of unchanged resources: their update nodes and the cleanup nodes of their rows."""
-    updates = [graph.update_key(name) for name in finished]
-    cleanups = [graph.cleanup_key(chosen[name].id) for name in finished]
-    return [key for key in (*updates, *cleanups) if key in whole]
 
 
 # --- nodes ----------------------------------------------------------------------------------------------------

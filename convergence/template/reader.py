@@ -55,15 +55,17 @@ class _Anchored:
 class _Frame:
     """A map or list that is being read.
 
+    :ivar is_map: which of them.
     :ivar key: of the value that comes next; None while a map waits for a key.
     :ivar height: levels of nesting inside.
     :ivar merges: maps that `<<` names.
     """
 
-    __slots__ = ('anchor', 'height', 'key', 'key_mark', 'mark', 'merges', 'nodes', 'text', 'value')
+    __slots__ = ('anchor', 'height', 'is_map', 'key', 'key_mark', 'mark', 'merges', 'nodes', 'text', 'value')
 
     def __init__(self, value: Map | Items, mark: Mark, anchor: str | None, nodes: int, text: int) -> None:
         self.value = value
+        self.is_map = type(value) is Map
         self.mark = mark
         self.anchor = anchor
         self.nodes = nodes
@@ -81,9 +83,11 @@ class TemplateReader:
         self._text = text
         self._source = source
         self._limits = limits
+        self._max_nodes, self._max_length = limits.max_nodes, limits.max_expanded_bytes
         self._problems = problems
         self._dialect = scalars.NumberNotation.JSON if text.lstrip()[:1] == '{' else scalars.NumberNotation.YAML
         self._frames: list[_Frame] = []
+        self._frame: _Frame | None = None
         self._anchors: dict[str, _Anchored | None] = {}
         self._words: dict[str, str] = {}
         self._root: Json = None
@@ -100,10 +104,10 @@ class TemplateReader:
         :raises RequestLimitExceeded: too large, too deep.
         """
         loader = _Loader(self._text)
+        next_event = loader.get_event
         try:
-            while loader.check_event():
-                event = loader.get_event()
-                kind = type(event)
+            while (event := next_event()) is not None:
+                kind = event.__class__
                 if kind is yaml.ScalarEvent:
                     self._scalar(event)
                 elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
@@ -125,58 +129,67 @@ class TemplateReader:
     # --- events -----------------------------------------------------------------------------------------------
 
     def _scalar(self, event: Any) -> None:
-        frame = self._frames[-1] if self._frames else None
         text: str = event.value
-        if len(text) <= SHORT:
+        mark: Mark = event.start_mark
+        is_plain: bool = event.implicit[0]
+        size = len(text)
+        if size <= SHORT:
             text = self._words.setdefault(text, text)
-        self._count(1, len(text), event.start_mark)
-        if '\0' in text:
-            self._problem(scalars.NUL_PROBLEM, event.start_mark)
-        if frame is not None and frame.key is None and type(frame.value) is Map:
+        self._nodes += 1
+        self._length += size
+        if self._nodes > self._max_nodes or self._length > self._max_length:
+            self._too_large(mark)
+        if not is_plain and '\0' in text:  # only an escape sequence can say it
+            self._problem(scalars.NUL_PROBLEM, mark)
+        frame = self._frame
+        if frame is not None and frame.is_map and frame.key is None:
             if event.anchor:
-                self._anchors[event.anchor] = _Anchored(text, 1, len(text), 0)
-            if event.implicit[0] and (text in scalars.WORDS and scalars.WORDS[text] is None):
+                self._anchors[event.anchor] = _Anchored(text, 1, size, 0)
+            if is_plain and text in scalars.WORDS and scalars.WORDS[text] is None:
                 self._give_up('a key of a map is empty or null; name it, or put it in quotes', event)
-            self._key(frame, text, event.start_mark, plain=event.implicit[0])
+            self._key(frame, text, mark, plain=is_plain)
             return
         value: Json = text
         try:
-            if event.implicit[0]:
+            if is_plain:
                 value = scalars.plain(text, self._limits.max_number_length, self._dialect)
             elif event.tag is not None:
                 value = scalars.tagged(text, event.tag, self._limits.max_number_length, self._dialect)
         except scalars.BadScalar as error:
-            self._problem(str(error), event.start_mark)
+            self._problem(str(error), mark)
         if event.anchor:
-            self._anchors[event.anchor] = _Anchored(value, 1, len(text), 0)
-        self._add(value, event.start_mark)
+            self._anchors[event.anchor] = _Anchored(value, 1, size, 0)
+        self._add(value, mark)
 
     def _open(self, value: Map | Items, event: Any, tag: str) -> None:
-        if self._frames:
-            frame = self._frames[-1]
-            if frame.key is None and type(frame.value) is Map:
-                self._give_up('a key must be text; to use { or [ in a key, put it in quotes', event)
+        mark: Mark = event.start_mark
+        frame = self._frame
+        if frame is not None and frame.is_map and frame.key is None:
+            self._give_up('a key must be text; to use { or [ in a key, put it in quotes', event)
         if len(self._frames) >= self._limits.max_depth:
-            self._too_deep(event.start_mark)
+            self._too_deep(mark)
         if event.tag is not None and event.tag not in ('!', scalars.TAG + tag):
-            self._problem(f'the tag {event.tag[:80]} has no meaning here; remove it', event.start_mark)
+            self._problem(f'the tag {event.tag[:80]} has no meaning here; remove it', mark)
         if event.anchor:
             self._anchors[event.anchor] = None
-        self._frames.append(_Frame(value, event.start_mark, event.anchor, self._nodes, self._length))
-        self._count(1, 0, event.start_mark)
+        self._frame = _Frame(value, mark, event.anchor, self._nodes, self._length)
+        self._frames.append(self._frame)
+        self._nodes += 1
+        if self._nodes > self._max_nodes:
+            self._too_large(mark)
 
     def _close(self) -> None:
         frame = self._frames.pop()
         value = frame.value
-        if type(value) is Map and frame.merges:
+        if frame.merges and type(value) is Map:
             value = _merged(value, frame.merges)
         if frame.anchor:
             self._anchors[frame.anchor] = _Anchored(
                 value, self._nodes - frame.nodes, self._length - frame.text, frame.height
             )
-        if self._frames:
-            outer = self._frames[-1]
-            outer.height = max(outer.height, frame.height + 1)
+        self._frame = outer = self._frames[-1] if self._frames else None
+        if outer is not None and outer.height <= frame.height:
+            outer.height = frame.height + 1
         self._add(value, frame.mark)
 
     def _alias(self, event: Any) -> None:
@@ -188,14 +201,17 @@ class TemplateReader:
         self._aliases += 1
         if self._aliases > self._limits.max_aliases:
             raise exceeded('max_aliases', self._limits.max_aliases, 'too many aliases', self._place(event.start_mark))
-        self._count(anchored.nodes, anchored.text, event.start_mark)
-        if not self._frames:
+        self._nodes += anchored.nodes
+        self._length += anchored.text
+        if self._nodes > self._max_nodes or self._length > self._max_length:
+            self._too_large(event.start_mark)
+        frame = self._frame
+        if frame is None:
             self._give_up('a document cannot be an alias', event)
-        frame = self._frames[-1]
         if len(self._frames) + anchored.height > self._limits.max_depth:
             self._too_deep(event.start_mark)
         frame.height = max(frame.height, anchored.height + 1)
-        if frame.key is None and type(frame.value) is Map:
+        if frame.is_map and frame.key is None:
             if not isinstance(anchored.value, str):
                 self._give_up('a key must be text', event)
             self._key(frame, anchored.value, event.start_mark, plain=False)
@@ -223,10 +239,10 @@ class TemplateReader:
             )
 
     def _add(self, value: Json, mark: Mark) -> None:
-        if not self._frames:
+        frame = self._frame
+        if frame is None:
             self._root = value
             return
-        frame = self._frames[-1]
         container = frame.value
         if type(container) is Map:
             key = frame.key
@@ -253,22 +269,18 @@ class TemplateReader:
 
     # --- saying no --------------------------------------------------------------------------------------------
 
-    def _count(self, nodes: int, text: int, mark: Mark) -> None:
-        self._nodes += nodes
-        self._length += text
-        if self._nodes > self._limits.max_nodes:
-            subject = 'the document has too many values'
-            raise exceeded('max_nodes', self._limits.max_nodes, subject, self._place(mark))
-        if self._length > self._limits.max_expanded_bytes:
-            subject = 'the document has too much text after its aliases are expanded'
-            raise exceeded('max_expanded_bytes', self._limits.max_expanded_bytes, subject, self._place(mark))
+    def _too_large(self, mark: Mark) -> NoReturn:
+        if self._nodes > self._max_nodes:
+            raise exceeded('max_nodes', self._max_nodes, 'the document has too many values', self._place(mark))
+        subject = 'the document has too much text after its aliases are expanded'
+        raise exceeded('max_expanded_bytes', self._max_length, subject, self._place(mark))
 
     def _too_deep(self, mark: Mark) -> NoReturn:
         place = Place(mark.line + 1, mark.column + 1, self._source)
         raise exceeded('max_depth', self._limits.max_depth, 'maps and lists are nested too deeply', place)
 
     def _place(self, mark: Mark) -> Place:
-        path = [frame.key or '' if type(frame.value) is Map else len(frame.value) for frame in self._frames]
+        path = [frame.key or '' if frame.is_map else len(frame.value) for frame in self._frames]
         return Place(mark.line + 1, mark.column + 1, self._source, short([key for key in path if key != '']))
 
     def _problem(self, message: str, mark: Mark) -> None:

@@ -53,6 +53,8 @@ def plain(text: str, max_length: int, dialect: NumberNotation) -> Json:
         return WORDS[text]
     if text[0] not in '+-.0123456789':
         return text
+    if text[0] != '0' and len(text) <= max_length and text.isascii() and text.isdigit():
+        return int(text)  # nearly every number
     if match := _INTEGER.fullmatch(text):
         _check_length(text, max_length)
         base = _BASES.get(match.lastgroup or '', 10)

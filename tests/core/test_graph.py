@@ -113,13 +113,22 @@ def test_the_graph_does_not_depend_on_the_order_of_the_rows():
     assert len(graphs) == 1
 
 
-def test_nodes_that_need_not_be_visited_are_taken_out_with_their_edges():
-    built = graph.build(definitions(a='', b='a', c='b'), ())
-    built.remove([update_key('a')])
-    assert update_key('a') not in built
-    assert len(built) == 2
+def test_what_is_finished_has_no_nodes_and_nobody_waits_for_it():
+    a, b = row('A1'), row('B1', '', 'A1')
+    built = graph.build(definitions(a='', b='a', c='b'), [a, b], {'A1', 'B1'}, finished={'a': a})
     assert edges(built) == ['update c after update b']
     assert built.required_by(update_key('b')) == [update_key('c')]
+    # Foreseen to be replaced while somebody leaves it: not where there is nothing to do for it.
+    left = graph.build(definitions(a='', b=''), [a, b], {'A1', 'B1'}, finished={'a': a})
+    assert edges(left) == []
+    assert len(left) == 1
+
+
+def test_what_is_in_the_way_of_nobody_goes_when_nothing_is_built_on_it():
+    """Another row has its name, and there is nothing to do for that: so what uses the old one goes over first."""
+    old, new, used = row('A1'), row('A2'), row('B1', '', 'A1')
+    built = graph.build(definitions(a='', b='a'), [old, new, used], {'A2', 'B1'}, {'A1'}, finished={'a': new})
+    assert edges(built) == ['cleanup A1 after update b']
 
 
 def test_what_is_in_the_way_goes_before_another_one_of_its_name():
