@@ -29,12 +29,21 @@ def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
         for attribute in definition.uses.get(name, ()):
             values[attribute] = [output.attributes.get(attribute), output.errors.get(attribute)]
         used[name] = [output.resource_id, output.reference, values]
-    document = definition.document()
-    # What must not be shown of a value, or who says that something is required, does not make it another resource.
-    for name in ('secrets', 'harmless', 'implied'):
-        document.pop(name, None)
-    text = _CANONICAL.encode([document, used])
+    text = f'[{_text_of(definition)},{_CANONICAL.encode(used)}]'
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _text_of(definition: Definition) -> str:
+    """The definition as canonical JSON. It is kept with it: that of a goal is asked for with each update."""
+    text: str = getattr(definition, 'canonical', '')
+    if not text:
+        document = definition.document()
+        # What must not be shown of a value, or who says that something is required, does not make it another resource.
+        for name in ('secrets', 'harmless', 'implied'):
+            document.pop(name, None)
+        text = _CANONICAL.encode(document)
+        object.__setattr__(definition, 'canonical', text)
+    return text
 
 
 def repeatable(resource_id: str, before: str | None, template_id: str | None, inputs: Mapping[str, Output]) -> str:

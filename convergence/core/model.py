@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from typing import TypeAlias
 
 from convergence.values import quickly_made, replace
@@ -189,9 +190,30 @@ class Hook(StrEnum):
     POST_DELETE = 'post-delete'
 
 
+_WORDS_OF = attrgetter(
+    'properties',
+    'metadata',
+    'update_policy',
+    'restored_from',
+    'secrets',
+    'hidden',
+    'private',
+    'harmless',
+    'implied',
+    'asked',
+)
+"""The parts of a definition that its comparison leaves out, or in which numbers stand."""
+
+
+class _Worked:
+    """What is worked out of a value when it is asked for. No copy has it, and it is no part of what the value is."""
+
+    __slots__ = ('canonical',)
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(_Worked):
     """What a template says about one resource.
 
     Parameters and files are already filled in; what remains to be resolved, when the resource's turn has come,
@@ -258,6 +280,10 @@ class Definition:
     def shown_type(self) -> str:
         """The type as the template writes it."""
         return self.written_type or self.type
+
+    def says_as(self, other: Definition) -> bool:
+        """Whether both say just the same, to the letter: for Python ``1``, ``1.0`` and ``True`` are equal."""
+        return self == other and repr(_WORDS_OF(self)) == repr(_WORDS_OF(other))
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON, for a row. The inverse is `from_document`.
@@ -437,3 +463,15 @@ class Goal:
 
     definitions: Mapping[str, Definition] = field(default_factory=dict)
     asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def sharing(self, other: Goal) -> Goal:
+        """The same goal, with the definitions of another one themselves where they say the same.
+
+        They are held once, and what was worked out of them, or found to be right, need not be so again.
+        """
+        known = other.definitions
+        shared = {
+            name: known[name] if name in known and known[name].says_as(definition) else definition
+            for name, definition in self.definitions.items()
+        }
+        return Goal(shared, self.asked)

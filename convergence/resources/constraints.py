@@ -17,7 +17,20 @@ from convergence.template.constraints import (
     Range,
 )
 
-__all__ = ['AllowedPattern', 'AllowedValues', 'Constraint', 'CustomConstraint', 'Length', 'Modulo', 'Range', 'custom']
+__all__ = [
+    'SELF_CONTAINED',
+    'AllowedPattern',
+    'AllowedValues',
+    'Constraint',
+    'CustomConstraint',
+    'Length',
+    'Modulo',
+    'Range',
+    'custom',
+]
+
+SELF_CONTAINED: frozenset[type[Constraint]] = frozenset({Length, Range, Modulo, AllowedValues, AllowedPattern})
+"""The constraints that ask nobody: what satisfies one of them once always does."""
 
 
 def custom(name: str, description: str = '') -> CustomConstraint:

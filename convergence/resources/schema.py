@@ -21,7 +21,7 @@ from typing import Any
 from convergence import secrecy
 from convergence.core.model import Json, Path
 from convergence.errors import Place, Problem, StackValidationFailed
-from convergence.resources.constraints import Constraint
+from convergence.resources.constraints import SELF_CONTAINED, Constraint
 from convergence.resources.describing import SchemaWriter
 from convergence.resources.reading import Finding, PropertyReader, Strictness, dotted
 from convergence.resources.shapes import DeclaredProperties, FieldDeclaration, Shape, annotations_of, shape_of
@@ -240,6 +240,19 @@ class PropertySchema:
         """Whether any property is secret, at any depth."""
         return any(
             declared.declaration.secret or (inner is not None and inner is not self and inner.declares_secrets)
+            for declared in self.properties.values()
+            for inner in [_schema_within(declared.shape)]
+        )
+
+    @cached_property
+    def asks_nobody(self) -> bool:
+        """Whether nothing but the properties themselves, at any depth, says whether they are right: today as tomorrow.
+
+        Not so where a custom constraint, or a check of the dataclass's own, may ask a service, or for the time.
+        """
+        return not hasattr(self.declared, '__post_init__') and all(
+            set(map(type, declared.constraints)) <= SELF_CONTAINED
+            and (inner is None or inner is self or inner.asks_nobody)
             for declared in self.properties.values()
             for inner in [_schema_within(declared.shape)]
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from convergence.core.model import Definition, DeletionPolicy, Json, Path
 from convergence.errors import EntityNotFound, Place, Problem, ResourceTypeUnavailable, StackValidationFailed
 from convergence.resources.attributes import attribute_names, has_attribute
 from convergence.resources.contract import ResourceType
-from convergence.resources.provider import Templates, facade_problems
+from convergence.resources.provider import Templates, TemplateType, facade_problems
 from convergence.resources.reading import did_you_mean
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
@@ -41,6 +42,7 @@ def validate(
     most_bytes: int = STANDARD.max_stored_bytes,
     defaults: Mapping[str, Json] | None = None,
     further: Iterable[Problem] = (),
+    sound: Mapping[str, Definition] = MappingProxyType({}),
 ) -> list[Problem]:
     """Check types, properties and the attributes that are asked for.
 
@@ -51,6 +53,8 @@ def validate(
     :param most_bytes: what a resource may store of each kind.
     :param defaults: values of parameters in templates that are used as types, where a resource gives none.
     :param further: what else was found to be wrong.
+    :param sound: resources of a template that was found to be right before, under the same limits, by their names. Of
+        those that are in this one as well nothing is checked again but what asks somebody, or depends on the others.
     :returns: what is probably not meant so, and the unknown types that were ignored, each where it stands first.
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
@@ -75,9 +79,8 @@ def validate(
             elif definition.type:  # that there is none was told
                 found.append(unknown)
     found.extend(_snapshots(compiled, kinds))
-    for name, kind in kinds.items():
-        found.extend(_wrong_properties(compiled, compiled.goal.definitions[name], kind))
-    found += [*_wrong_attributes(compiled, kinds), *_large(compiled, most_bytes), *further]
+    found.extend(_wrong_resources(compiled, kinds, most_bytes, sound))
+    found += [*_wrong_attributes(compiled, kinds), *further]
     for problem in found:
         if not _is_consequence(problem, compiled):
             problems.include(problem, _RAISED.get(problem.kind, StackValidationFailed))
@@ -127,9 +130,27 @@ def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> It
             )
 
 
-def _large(compiled: Compiled, most: int) -> Iterator[Problem]:
+def _wrong_resources(
+    compiled: Compiled, kinds: Mapping[str, ResourceType[Any]], most_bytes: int, sound: Mapping[str, Definition]
+) -> Iterator[Problem]:
+    """What is wrong with the resources one by one; see `validate`."""
+    fresh = {name: each for name, each in compiled.goal.definitions.items() if sound.get(name) is not each}
+    for name, kind in kinds.items():
+        if name in fresh or not _is_known_by_itself(kind):
+            yield from _wrong_properties(compiled, compiled.goal.definitions[name], kind)
+    yield from _large(compiled, fresh, most_bytes)
+
+
+def _is_known_by_itself(kind: ResourceType[Any]) -> bool:
+    """Whether the properties of a resource of a type say all by themselves that there is to know of them."""
+    if type(kind).unfit is not ResourceType.unfit or isinstance(kind, TemplateType):
+        return False
+    return all(each is None or PropertySchema.of(each).asks_nobody for each in (kind.Properties, kind.UpdatePolicy))
+
+
+def _large(compiled: Compiled, definitions: Mapping[str, Definition], most: int) -> Iterator[Problem]:
     """What no worker could store."""
-    for name, definition in compiled.goal.definitions.items():
+    for name, definition in definitions.items():
         for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
             size = len(_TEXT_OF(encoded).encode()) if encoded else 0
             if size > most:
@@ -192,8 +213,9 @@ def _wrong_attributes(compiled: Compiled, kinds: dict[str, ResourceType[Any]]) -
 def _askers(compiled: Compiled) -> Iterator[tuple[Json, Path]]:
     """Encoded values small enough to be found in the document, with their paths."""
     for name, definition in compiled.goal.definitions.items():
-        yield from _parts(definition.properties, ('resources', name, 'properties'))
-        yield from _parts(definition.metadata, ('resources', name, 'metadata'))
+        if definition.uses:
+            yield from _parts(definition.properties, ('resources', name, 'properties'))
+            yield from _parts(definition.metadata, ('resources', name, 'metadata'))
     for name, output in compiled.outputs.items():
         yield from _parts(output.value, ('outputs', name, 'value'))
 

@@ -25,7 +25,8 @@ MOST_ROWS = 4096
 _TIMES_ITS_TEXT = 16
 """How many times as large as its text a compiled template is, of resources of ten words."""
 _LONG = 1024
-_DEFINITION = 256
+_DEFINITION = 768
+"""Bytes of a definition itself, and of the text that it is compared by."""
 _PARTS_OF_DEFINITION = attrgetter(
     'properties', 'metadata', 'update_policy', 'requires', 'uses', 'hidden', 'private', 'harmless', 'secrets'
 )
@@ -131,8 +132,12 @@ class CompiledTemplates:
 
     def of_row(self, template_id: str, identity: template.StackIdentity) -> template.Compiled | None:
         """What the template of a row was compiled to; None where that is not kept."""
-        key = self._keys.get(template_id)
-        return None if key is None else self.get(key, identity)
+        key = self.key_of(template_id)
+        return self.get(key, identity) if key else None
+
+    def key_of(self, template_id: str) -> str:
+        """What the template of a row was made from; '' where that is not known any more."""
+        return self._keys.get(template_id) or ''
 
     def clear(self) -> None:
         """Let go of everything."""

@@ -27,6 +27,8 @@ from convergence.resources.validation import validate
 from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.values import replace
 
+NOTHING = Goal()
+
 
 class Goals:
     """Compiles templates for stacks.
@@ -78,11 +80,13 @@ class Goals:
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
         key, identity = made_from(submission.content(), stack.project_id), identity_of(stack)
-        compiled = self.kept.get(key, identity)
+        compiled, project_id = self.kept.get(key, identity), stack.project_id
         is_trusted = trusting and self._sound.get(key) == permits
-        if compiled is None or not (is_trusted or self._is_right(compiled, submission, stack.project_id, permits)):
+        if compiled is None or not (is_trusted or self._is_right(key, compiled, submission, project_id, permits)):
+            before = self._found_right(self.kept.key_of(stack.template_id or ''), identity)
             compiled = self._analyse(stack, submission, self._installation)
-            self._check(compiled, submission, stack.project_id, permits)
+            compiled = replace(compiled, goal=compiled.goal.sharing(before))
+            self._check(compiled, submission, project_id, permits, sound=before)
             compiled = self.kept.keep(key, identity, with_implied(compiled, submission.implied or {}))
         self._sound.keep(key, permits)
         logs.conceal(compiled.secrets)
@@ -90,11 +94,19 @@ class Goals:
         said = submission.implied
         return compiled if said is not None else with_implied(compiled, ask_for_implied(compiled, self._registry))
 
-    def _is_right(self, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits) -> bool:
+    def _found_right(self, key: str, identity: template.StackIdentity) -> Goal:
+        """The goal of a template that this engine has checked itself; an empty one where it has not."""
+        compiled = self.kept.get(key, identity) if self._sound.get(key) is not None else None
+        return NOTHING if compiled is None else compiled.goal
+
+    def _is_right(
+        self, key: str, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits
+    ) -> bool:
         """Whether what was right once still is: by what the user may use, the types, and services that are asked."""
         logs.conceal(compiled.secrets)
+        sound = compiled.goal if self._sound.get(key) is not None else NOTHING
         try:
-            self._check(compiled, submission, project_id, permits)
+            self._check(compiled, submission, project_id, permits, sound=sound)
         except errors.ConvergenceError:
             return False  # who compiles it anew gets to know what is wrong, and where
         checks = self._installation.checks
@@ -115,10 +127,12 @@ class Goals:
         *,
         ignore_unknown_types: bool = False,
         depth: int = 0,
+        sound: Goal = NOTHING,
     ) -> list[errors.Problem]:
         """What is asked of every template, be it to become a stack or only to be looked at; see `validate`.
 
         :param depth: how many templates it is nested in.
+        :param sound: what this engine has found to be right before.
         """
         permits.require_all(compiled)
         nested = self.foresight.problems(
@@ -131,6 +145,7 @@ class Goals:
             most_bytes=self._limits.max_stored_bytes,
             defaults=defaults_of(submission),
             further=nested,
+            sound=sound.definitions,
         )
 
         def check(nested: Submission) -> None:

@@ -1,0 +1,194 @@
+"""What an update has in common with what was found to be right before is not checked again, unless it asks somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from convergence import template
+from convergence.core.digest import digest
+from convergence.core.model import Definition, Goal
+from convergence.errors import StackValidationFailed
+from convergence.resources import validation
+from convergence.resources.constraints import CustomConstraint, Range
+from convergence.resources.contract import ResourceType
+from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema, prop
+from tests.harness import things
+
+NAMES = [f'r{number}' for number in range(6)]
+
+
+@pytest.fixture
+def checked(monkeypatch):
+    """The names of the resources whose properties are checked against their types."""
+    found: list[str] = []
+    check = validation._wrong_properties
+
+    def watched(compiled: Any, definition: Definition, kind: Any) -> Any:
+        found.append(definition.name)
+        return check(compiled, definition, kind)
+
+    monkeypatch.setattr(validation, '_wrong_properties', watched)
+    return found
+
+
+def test_an_update_checks_what_it_changes(harness, checked):
+    stack = harness.created(things(NAMES))
+    assert checked == NAMES
+    checked.clear()
+    harness.update(stack, {**things(NAMES), 'r3': {'value': 'y'}, 'new': {}})
+    harness.run()
+    assert checked == ['r3', 'new']
+    checked.clear()
+    harness.update(stack, {**things(NAMES), 'r3': {'value': 'y'}, 'new': {}})
+    assert checked == []
+    harness.goals.kept.clear()
+    harness.update(stack, {**things(NAMES), 'r3': {'value': 'z'}})
+    assert checked == NAMES, 'another engine has found nothing out yet'
+
+
+def test_what_was_accepted_by_somebody_else_is_checked_again(harness, checked):
+    """As by the version before, whose types took other properties."""
+    stack = harness.created(things(NAMES))
+    harness.goals.kept.clear()
+    harness.goals._sound.clear()
+    row = harness.stack(stack)
+    harness.goals.stored(row, row.template_id)  # it is compiled and kept here, and was not checked
+    checked.clear()
+    harness.update(stack, {**things(NAMES), 'r3': {'value': 'y'}})
+    assert checked == NAMES
+
+
+@pytest.mark.parametrize(('before', 'after'), [('1', 'true'), ('1', '1.0'), ('0', 'false'), ('"1"', '1')])
+def test_what_python_takes_for_equal_is_not_the_same(before, after):
+    one, other = (_compiled({'value': before}).goal for before in (before, after))
+    shared = other.sharing(one)
+    assert shared.definitions['a'] is other.definitions['a']
+    assert other.sharing(_compiled({'value': after}).goal).definitions['a'] is not other.definitions['a']
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'hidden': (('properties', 'value'),)},
+        {'private': (('properties', 'value'),)},
+        {'secrets': ('x',)},
+        {'harmless': ('x',)},
+        {'implied': ('b',)},
+        {'asked': ('b',)},
+        {'requires': ('b',)},
+        {'description': 'x'},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_is_said_beside_the_resource_is_part_of_what_is_the_same(change):
+    one = Definition('a', 'T', {'value': 'x'})
+    other = replace(one, **change)
+    assert not one.says_as(other)
+    assert Goal({'a': other}).sharing(Goal({'a': one})).definitions['a'] is other
+
+
+def test_a_copy_does_not_have_the_text_of_what_it_was_copied_from():
+    one = Definition('a', 'T', {'value': 'x'})
+    assert digest(one, {}) == digest(one, {}) == digest(Definition('a', 'T', {'value': 'x'}), {})
+    other = replace(one, properties={'value': 'y'})
+    assert digest(other, {}) == digest(Definition('a', 'T', {'value': 'y'}), {}) != digest(one, {})
+
+
+# --- what is asked all the same -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inner:
+    """What stands below a property."""
+
+    size: int = prop(0, constraints=[Range(0, 9)])
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Asks nobody."""
+
+    value: str = prop('')
+    inner: Inner | None = prop(None)  # noqa: RUF009
+
+
+@dataclass(frozen=True)
+class InnerAsking:
+    """What a service is asked for."""
+
+    size: int = prop(0, constraints=[CustomConstraint('service.size')])
+
+
+@dataclass(frozen=True)
+class AskingBelow:
+    """Asks a service of what stands below a property."""
+
+    value: str = prop('')
+    inner: dict[str, InnerAsking] | None = prop(None)  # noqa: RUF009
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """Has a check of its own, which may ask for the time."""
+
+    value: str = prop('')
+
+    def __post_init__(self) -> None:
+        """Refuse nothing."""
+
+
+def test_which_schema_asks_nobody():
+    asks_nobody = [PropertySchema.of(each).asks_nobody for each in (Plain, AskingBelow, Deciding)]
+    assert asks_nobody == [True, False, False]
+
+
+class Of(ResourceType[Any]):
+    """A type of some properties."""
+
+    def __init__(self, properties: type[Any]) -> None:
+        self.Properties = properties
+
+
+class Unfit(Of):
+    """Looks at the rest of the template."""
+
+    def unfit(self, properties: Any, names: Any) -> Iterable[str]:
+        """Nothing, but it was asked."""
+        return []
+
+
+def _compiled(values: dict[str, str], type_: str = 'OS::Heat::Value', more: str = '') -> template.Compiled:
+    lines = ['heat_template_version: 2018-08-31', 'resources:']
+    lines += [f'  a: {{type: {type_}, properties: {{{", ".join(f"{k}: {v}" for k, v in values.items())}}}}}', more]
+    return template.compile('\n'.join(lines), identity=template.StackIdentity('i', 'n', 'p'))
+
+
+@pytest.mark.parametrize(
+    ('kind', 'again'), [(Of(Plain), []), (Of(AskingBelow), ['a']), (Of(Deciding), ['a']), (Unfit(Plain), ['a'])]
+)
+def test_only_what_asks_nobody_is_not_asked_again(kind, again, checked):
+    compiled = _compiled({'value': 'x'}, 'T')
+    registry = SimpleNamespace(get=lambda name: kind, missing_service=lambda name: None)
+    validation.validate(compiled, registry, sound={})  # type: ignore[arg-type]
+    checked.clear()
+    validation.validate(compiled, registry, sound=compiled.goal.definitions)  # type: ignore[arg-type]
+    assert checked == again
+
+
+def test_what_others_have_become_is_told():
+    """Who asks for an attribute is the same, and wrong by now: the resource is of another type."""
+    asking = '  b: {type: OS::Heat::Value, properties: {value: {get_attr: [a, value]}}}'
+    before = _compiled({'value': '1'}, more=asking)
+    after = _compiled({'value': '1'}, 'OS::Heat::TestResource', asking)
+    after = replace(after, goal=after.goal.sharing(before.goal))
+    sound = before.goal.definitions
+    assert after.goal.definitions['b'] is sound['b']
+    validation.validate(before, Registry.builtin(), sound=sound)
+    with pytest.raises(StackValidationFailed, match=r'\(a value\) does not exist'):
+        validation.validate(after, Registry.builtin(), sound=sound)
