@@ -70,22 +70,26 @@ def validate(
         try:
             kinds[name] = registry.get(definition.type)
         except EntityNotFound as error:
-            sort = UNKNOWN_TYPE if registry.missing_service(definition.type) is None else UNAVAILABLE_TYPE
-            unknown = Problem(str(error), compiled.place('resources', name, 'type'), kind=sort)
-            if ignore_unknown_types and definition.type:
-                if definition.type not in warned:
-                    problems.warn(unknown.message, unknown.place, sort)
-                warned.add(definition.type)
-            elif definition.type:  # that there is none was told
+            if not definition.type:
+                continue  # that there is none was told
+            unknown = _unknown_type(compiled, definition, registry, str(error))
+            if not ignore_unknown_types:
                 found.append(unknown)
-    found.extend(_snapshots(compiled, kinds))
-    found.extend(_wrong_resources(compiled, kinds, most_bytes, sound))
+            elif definition.type not in warned:
+                problems.warn(unknown.message, unknown.place, unknown.kind)
+                warned.add(definition.type)
+    found += [*_snapshots(compiled, kinds), *_wrong_resources(compiled, kinds, most_bytes, sound)]
     found += [*_wrong_attributes(compiled, kinds), *further]
     for problem in found:
         if not _is_consequence(problem, compiled):
             problems.include(problem, _RAISED.get(problem.kind, StackValidationFailed))
     problems.raise_any()
     return problems.warnings()
+
+
+def _unknown_type(compiled: Compiled, definition: Definition, registry: Registry, message: str) -> Problem:
+    sort = UNKNOWN_TYPE if registry.missing_service(definition.type) is None else UNAVAILABLE_TYPE
+    return Problem(message, compiled.place('resources', definition.name, 'type'), kind=sort)
 
 
 def _is_consequence(problem: Problem, compiled: Compiled) -> bool:
