@@ -26,7 +26,8 @@ from convergence.db.statements import failures
 from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.changing import BeginNode
 from convergence.db.statements.drivers import read_alone
-from convergence.db.statements.load import load, look_at_free, look_at_some_free, view_of_free
+from convergence.db.statements.loading.load import load
+from convergence.db.statements.loading.nodes import look_at_free, look_at_some_free, view_of_free
 from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
 from convergence.db.statements.statistics import grown_by, look_at
 from convergence.db.statements.together import Writes
