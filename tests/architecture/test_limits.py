@@ -67,7 +67,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'the contract of resource types, method by method',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',
-    ('long_files', 'convergence/db/statements/apply.py'): 'one statement and one function for each kind of effect',
     ('large_classes', 'convergence/worker/groups.py ThreadGroups'): 'threads, queue and groups change under one lock',
     ('large_classes', 'convergence/worker/service.py WorkerService'): 'a worker: its messages and its life',
     (

@@ -84,9 +84,8 @@ LOOKING = 'convergence.db.looking'
 MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
-SQL = 'convergence.db.statements.apply'
-CHANGING = 'convergence.db.statements.changing'
-ARRIVING = 'convergence.db.statements.arriving'
+APPLYING = 'convergence.db.statements.applying'
+CHANGING, ARRIVING = f'{APPLYING}.changing', f'{APPLYING}.arriving'
 
 UNFENCED = Edit(
     'convergence.core.held:held_row',
@@ -1221,7 +1220,7 @@ MUTANTS = (
         'SQL: a replacement does not get the node',
         (
             Edit(
-                'convergence.db.statements.apply:_point_node',
+                f'{APPLYING}.nodes:point_node',
                 "'new_resource': effect.resource_id",
                 "'new_resource': None",
             ),

@@ -48,7 +48,7 @@ from convergence.core.observation import (
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
-from convergence.db.statements.apply import ENROL_AGAIN
+from convergence.db.statements.applying.traversals import ENROL_AGAIN
 from convergence.db.statements.hot import Hot, HotList, among
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import STACK_COLUMNS, chunks, columns

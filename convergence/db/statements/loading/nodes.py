@@ -72,7 +72,7 @@ READ_NODE = Hot(
 )
 # The row, if nobody else holds it, and the node in one statement. What is read of the node, or taken for granted of its
 # traversal and stack, may be older than the lock: whoever claims the row looks again (see
-# `convergence.db.statements.changing.BeginNode`).
+# `convergence.db.statements.applying.changing.BeginNode`).
 _FREE = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
