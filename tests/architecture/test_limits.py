@@ -49,12 +49,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/db/ports.py'): 'one port for each thing that is asked of the database',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
     ('long_files', 'convergence/resources/contract.py'): 'the whole contract, to be read in one place',
-    ('long_files', 'convergence/db/queries/observations.py'): 'one statement and one method for each question',
-    ('large_classes', 'convergence/db/ports.py ObservationsPort'): 'one method for each question about objects',
-    (
-        'large_classes',
-        'convergence/db/queries/observations.py Observations',
-    ): 'one method for each question about objects',
     (
         'large_classes',
         'convergence/db/memory/observations.py MemoryObservations',
