@@ -36,7 +36,9 @@ from convergence.credentials.model import StoredCredentials
 from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.inspection import FrontierNode
 from convergence.db.queries.nested import NestingRow, UnwantedNested
-from convergence.db.queries.observations import Drifted, Observations, Unenrolled
+from convergence.db.queries.observations.enrolment import Unenrolled
+from convergence.db.queries.observations.observations import Observations
+from convergence.db.queries.observations.repairs import Drifted
 from convergence.db.queries.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
 from convergence.db.queries.purges import EVERYTHING, Keep
 from convergence.db.queries.roster import NO_LOAD, Roster, Service
@@ -268,8 +270,8 @@ class SnapshotsPort(Protocol):
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
 
 
-class ObservationsPort(Protocol):
-    """Enrols the objects that are to be looked at, hands them out, and keeps what was seen."""
+class EnrolmentPort(Protocol):
+    """Enrols the objects that are to be looked at."""
 
     def unenrolled(self, limit: int) -> list[Unenrolled]:
         """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
@@ -280,6 +282,10 @@ class ObservationsPort(Protocol):
         What is nested in it is to be enrolled again where its policy is another since. Where its operation is not seen
         to be over none is forgotten, and the stack is found again: there may be others than are seen.
         """
+
+
+class RepairsPort(Protocol):
+    """Tells what is to be put right, and keeps count of what was begun."""
 
     def to_repair(self, limit: int) -> list[Drifted]:
         """Objects that are to be put right and may be now, first what might have been begun longest ago.
@@ -303,10 +309,14 @@ class ObservationsPort(Protocol):
         """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
 
     def give_up(self, told: Mapping[str, Event]) -> None:
-        """No repair of some objects is begun any more, and the event of each is stored; see `Observations.give_up`."""
+        """No repair of some objects is begun any more, and the event of each is stored; see `RepairRows.give_up`."""
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
         """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+
+
+class LooksPort(Protocol):
+    """Hands out what is to be looked at, and keeps what was seen."""
 
     def due_in_s(self) -> float | None:
         """Seconds until the next object is to be looked at, less than 0 if one is already; None: none is observed."""
@@ -323,6 +333,13 @@ class ObservationsPort(Protocol):
     def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
         """Have objects looked at as soon as possible; the time."""
 
+    def waiting(self, stack_ids: Sequence[str]) -> int:
+        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+
+
+class KnownObjectsPort(Protocol):
+    """Tells what is known of the objects of stacks."""
+
     def of_row(self, row: Resource) -> Observation | None:
         """What is known of the object of one row as that is now; None: it is not observed."""
 
@@ -332,31 +349,9 @@ class ObservationsPort(Protocol):
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
         """What is known of the objects of some stacks as they are now, or of those that have `drifted`, by name."""
 
-    def waiting(self, stack_ids: Sequence[str]) -> int:
-        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
 
-
-class WatchedPort(Protocol):
-    """Answers what is to be watched, and what an event is about."""
-
-    def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """The physical ids of what is observed, by type, of some types."""
-
-    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
-        """The rows of a type that have one of these objects."""
-
-
-class KnownObjectsPort(Protocol):
-    """What is known of the objects of stacks: the part of `ObservationsPort` that shows it."""
-
-    def of_row(self, row: Resource) -> Observation | None:
-        """As there."""
-
-    def summary(self, stack_id: str) -> DriftSummary:
-        """As there."""
-
-    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """As there."""
+class ObservationsPort(EnrolmentPort, LooksPort, KnownObjectsPort, RepairsPort, Protocol):
+    """All that is asked of observations."""
 
 
 class NothingObserved:
@@ -376,6 +371,16 @@ class NothingObserved:
 
 
 NOTHING_OBSERVED = NothingObserved()
+
+
+class WatchedPort(Protocol):
+    """Answers what is to be watched, and what an event is about."""
+
+    def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """The physical ids of what is observed, by type, of some types."""
+
+    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+        """The rows of a type that have one of these objects."""
 
 
 class CredentialsPort(Protocol):

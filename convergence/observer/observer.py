@@ -12,7 +12,7 @@ from functools import partial
 from convergence.concurrency import Group, Pool, Task, ThreadEvent, start_thread
 from convergence.core.model import DriftPolicy
 from convergence.core.observation import Comparison, Leased, LookOutcome, LookSource, ObservedState, news_of, pause_s
-from convergence.db.ports import ObservationsPort
+from convergence.db.ports import LooksPort
 from convergence.errors import ConvergenceError
 from convergence.observer.budget import CallBudget
 from convergence.observer.looking import Looking
@@ -85,7 +85,7 @@ class Observer:
 
     def __init__(
         self,
-        rows: ObservationsPort,
+        rows: LooksPort,
         looking: Looking,
         pacing: Pacing,
         budget: CallBudget,

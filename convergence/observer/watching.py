@@ -11,7 +11,7 @@ from typing import Any
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.observation import LookSource
-from convergence.db.ports import ObservationsPort, WatchedPort
+from convergence.db.ports import LooksPort, WatchedPort
 from convergence.db.queries.watched import ToldOf
 from convergence.errors import ConvergenceError
 from convergence.resources.contract import ResourceType, Watcher
@@ -40,7 +40,7 @@ class Watching:
     def __init__(
         self,
         watched: WatchedPort,
-        rows: ObservationsPort,
+        rows: LooksPort,
         types: Mapping[str, ResourceType[Any]],
         hurry: Callable[[], None],
         wake: Callable[[ToldOf], object],

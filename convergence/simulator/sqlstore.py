@@ -30,7 +30,7 @@ from convergence.db.schema import migration
 from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.simulation import all_rows, set_clock
 from convergence.db.statements.connection import Connected, Database, connect
-from convergence.db.statements.load import load
+from convergence.db.statements.loading.load import load
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
 from convergence.errors import Conflict

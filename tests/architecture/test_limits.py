@@ -49,12 +49,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/db/ports.py'): 'one port for each thing that is asked of the database',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
     ('long_files', 'convergence/resources/contract.py'): 'the whole contract, to be read in one place',
-    ('long_files', 'convergence/db/queries/observations.py'): 'one statement and one method for each question',
-    ('large_classes', 'convergence/db/ports.py ObservationsPort'): 'one method for each question about objects',
-    (
-        'large_classes',
-        'convergence/db/queries/observations.py Observations',
-    ): 'one method for each question about objects',
     (
         'large_classes',
         'convergence/db/memory/observations.py MemoryObservations',
@@ -67,7 +61,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'the contract of resource types, method by method',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',
-    ('long_files', 'convergence/db/statements/apply.py'): 'one statement and one function for each kind of effect',
     ('large_classes', 'convergence/worker/groups.py ThreadGroups'): 'threads, queue and groups change under one lock',
     ('large_classes', 'convergence/worker/service.py WorkerService'): 'a worker: its messages and its life',
     (
@@ -80,7 +73,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('vague_results', 'convergence/simulator/sqlstore.py CatchingUp.execute'): 'a result of SQLAlchemy, or `Shown`',
     ('vague_results', 'convergence/simulator/sqlstore.py Shown.first'): 'whatever row the statement asks for',
     ('long_files', 'convergence/core/rows.py'): 'one value for each kind of row, with the meaning of every column',
-    ('long_files', 'convergence/db/statements/load.py'): 'one statement and one function for each scope',
     ('large_classes', 'convergence/engine/operations/traversals.py Traversals'): 'whatever begins or ends a traversal',
     ('large_classes', 'convergence/db/memory/queries.py MemorySweeps'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/ports.py SweepsPort'): 'one method for each question of a sweeper',

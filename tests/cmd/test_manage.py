@@ -18,8 +18,8 @@ from convergence.db.queries.credentials import CredentialRows
 from convergence.db.queries.roster import Roster
 from convergence.db.schema import migration
 from convergence.db.schema.models import RESOURCE, SERVICE, STACK
-from convergence.db.statements.apply import _values
 from convergence.db.statements.connection import connect
+from convergence.db.statements.row_columns import stored_values
 from convergence.db.statements.store import Store
 from tests.contract import rows
 from tests.preloaded import manage as manage_program
@@ -184,10 +184,10 @@ def test_stacks_that_were_deleted_long_ago_are_purged(manage, database):
 
 def _add_stack(connection, name, project_id, deleted_at, object_id=None):
     stack = replace(rows.STACK, id=new_id(), name=name, project_id=project_id, deleted_at=deleted_at)
-    connection.execute(STACK.insert(), _values(stack))
+    connection.execute(STACK.insert(), stored_values(stack))
     if object_id is not None:
         resource = replace(rows.RESOURCE, id=new_id(), stack_id=stack.id, name=name, physical_id=object_id)
-        connection.execute(RESOURCE.insert(), _values(resource))
+        connection.execute(RESOURCE.insert(), stored_values(resource))
 
 
 @pytest.mark.parametrize('command', ['list', 'clean'])

@@ -13,7 +13,7 @@ import pytest
 from convergence import errors
 from tests.contract import test_store_effects as contract
 from tests.contract.rows import Backend
-from tests.simulation.mutants import APPLY, SQL, Edit, Mutant, sabotaged
+from tests.simulation.mutants import APPLY, APPLYING, Edit, Mutant, sabotaged
 
 GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'a node is pointed elsewhere whatever its status is': (
@@ -28,7 +28,9 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'SQL: a node is pointed elsewhere whatever its status is': (
         'sqlite',
         Edit(
-            f'{SQL}:_point_node', "expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')", ''
+            f'{APPLYING}.nodes:point_node',
+            "expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')",
+            '',
         ),
         contract.test_a_node_points_to_another_row,
     ),
@@ -45,7 +47,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'SQL: that a stack was not changed is no conflict': (
         'sqlite',
         Edit(
-            f'{SQL}:_update_stack',
+            f'{APPLYING}.stacks:update_stack',
             "writes.add_one(statement.call(values), f'stack {effect.stack_id}')",
             'writes.add(statement.call(values))',
         ),
@@ -61,7 +63,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'SQL: a traversal ends from whatever status it is in': (
         'sqlite',
         Edit(
-            f'{SQL}:_end_traversal',
+            f'{APPLYING}.traversals:end_traversal',
             "'expected': effect.expected,",
             "'expected': writes.connection.exec_driver_sql('SELECT status FROM traversal').scalar_one(),",
         ),

@@ -9,7 +9,7 @@ import pytest
 
 from convergence.core.rows import Resource
 from convergence.db.schema.models import RESOURCE
-from convergence.db.statements.apply import _values
+from convergence.db.statements.row_columns import stored_values
 from convergence.resources.contract import Done, InProgress
 from tests.contract.conftest import BACKENDS, emptied
 from tests.harness import Harness
@@ -122,7 +122,7 @@ def put_back(harness: Harness, row: Resource) -> None:
         harness.store.tables.resource[row.id] = row
         return
     with harness.store.writing() as connection:
-        connection.execute(RESOURCE.update().where(RESOURCE.c.id == row.id), [_values(row)])
+        connection.execute(RESOURCE.update().where(RESOURCE.c.id == row.id), [stored_values(row)])
         connection.commit()
 
 

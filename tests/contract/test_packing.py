@@ -10,8 +10,8 @@ from convergence.core.model import Action, Status
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, STACK
 from convergence.db.statements.hot import Hot
-from convergence.db.statements.load import READ_NODE
-from convergence.db.statements.load_plans import LOCK_RESOURCE
+from convergence.db.statements.loading.nodes import READ_NODE
+from convergence.db.statements.loading.resources import LOCK_RESOURCE
 from convergence.db.statements.packing import packed
 
 ODD = 'Ü "quoted" \\ \n\t\x01 \u2028 漢 \U0001f600 %s {} [1, null]'

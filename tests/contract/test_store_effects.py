@@ -36,8 +36,8 @@ from convergence.core.nesting import is_doubted
 from convergence.core.rows import Acceptance, Retry
 from convergence.db.memory import effects
 from convergence.db.scopes import LastNode, NewStack
-from convergence.db.statements import apply
-from convergence.db.statements.changing import BeginNode
+from convergence.db.statements.applying import apply
+from convergence.db.statements.applying.changing import BeginNode
 from convergence.simulator import transition
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
 

@@ -9,7 +9,7 @@ import pytest
 
 from convergence.core.model import NodeStatus, Output
 from convergence.db.scopes import OneNode
-from convergence.db.statements.inputs import LONGEST_ALONG, MOST_ALONG
+from convergence.db.statements.loading.inputs import LONGEST_ALONG, MOST_ALONG
 from tests.contract.rows import NODES, OUTPUT, Backend, node
 
 ODD = 'Ü "quoted" \\ \n\t\x01 \u2028 漢 \U0001f600 %s'

@@ -19,8 +19,8 @@ from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.core.rows import Event
 from convergence.db.ports import Ports
-from convergence.db.queries import observations
-from convergence.db.queries.observations import Unenrolled
+from convergence.db.queries.observations import enrolment
+from convergence.db.queries.observations.enrolment import Unenrolled
 from convergence.db.queries.watched import ToldOf
 from convergence.db.schema.models import RESOURCE as RESOURCES
 from convergence.db.statements.store import Store
@@ -159,7 +159,7 @@ def test_what_somebody_else_enrols_meanwhile_is_not_taken_for_one_without_a_row(
             if len(questions) == 2:
                 with server_engine.begin() as other:
                     other.execute(update(RESOURCES).where(RESOURCES.c.id == 'R2').values(physical_id='phys'))
-                    observations._insert(other, 'S', {row(other): DriftPolicy.REPORT}, SOON, {})
+                    enrolment._insert(other, 'S', {row(other): DriftPolicy.REPORT}, SOON, {})
 
     def row(connection):
         needed = [RESOURCES.c[name] for name in ('id', 'name', 'type', 'fence')]

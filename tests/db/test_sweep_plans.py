@@ -16,7 +16,7 @@ from convergence.db.queries.purges import Keep
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.apply import _values
+from convergence.db.statements.row_columns import stored_values
 from convergence.db.statements.store import Store
 from tests.bench.copies import take_statistics
 from tests.contract import rows
@@ -56,13 +56,13 @@ def fill(engine: Any) -> None:
             traversal_id=f'V{number}',
             deleted_at=4e9 if over and number % 2 else None,
         )
-        stacks.append({**_values(stack), 'live_name': stack.name})
+        stacks.append({**stored_values(stack), 'live_name': stack.name})
         ended = TraversalStatus.COMPLETE if over else TraversalStatus.RUNNING
         traversal = replace(rows.TRAVERSAL, id=f'V{number}', stack_id=stack.id, status=ended)
-        traversals.append({**_values(traversal), 'swept': over, 'enrolled': over})
+        traversals.append({**stored_values(traversal), 'swept': over, 'enrolled': over})
         for index, key in enumerate('abc'):
             resources.append(
-                _values(
+                stored_values(
                     replace(
                         rows.FREE,
                         id=f'R{number}{key}',
@@ -82,7 +82,7 @@ def fill(engine: Any) -> None:
                 status=NodeStatus.DONE if over else NodeStatus.READY,
                 resource_id=f'R{number}{key}',
             )
-            nodes.append({**_values(node), 'notified_at': 5.0})
+            nodes.append({**stored_values(node), 'notified_at': 5.0})
     with engine.connect() as connection:
         for table, values in ((STACK, stacks), (TRAVERSAL, traversals), (RESOURCE, resources), (SYNC_POINT, nodes)):
             for start in range(0, len(values), 2000):
@@ -159,9 +159,9 @@ def fill_with_work(engine: Any) -> None:
     assert {each.status for each in traversals} == {TraversalStatus.RUNNING}
     with engine.connect() as connection:
         now = connection.execute(select(database_now())).scalar_one()
-        connection.execute(insert(STACK), [{**_values(each), 'live_name': each.name} for each in stacks])
-        connection.execute(insert(TRAVERSAL), [_values(each) for each in traversals])
-        connection.execute(insert(SYNC_POINT), [{**_values(each), 'notified_at': now} for each in nodes])
+        connection.execute(insert(STACK), [{**stored_values(each), 'live_name': each.name} for each in stacks])
+        connection.execute(insert(TRAVERSAL), [stored_values(each) for each in traversals])
+        connection.execute(insert(SYNC_POINT), [{**stored_values(each), 'notified_at': now} for each in nodes])
         connection.commit()
     take_statistics(engine)
 

@@ -7,7 +7,7 @@ import pytest
 from convergence import errors
 from convergence.core.model import TraversalStatus
 from convergence.db.scopes import NewStack, StackAlone, WholeStack
-from convergence.db.statements.load import load
+from convergence.db.statements.loading.load import load
 from tests.harness import Harness, database
 
 OLD, NEW = {'r': 'old'}, {'r': 'new'}

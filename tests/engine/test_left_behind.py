@@ -10,7 +10,7 @@ from convergence.core.rows import Resource
 from convergence.db.queries.purges import Keep
 from convergence.db.queries.sweeps import Sweeps
 from convergence.db.schema.models import RESOURCE
-from convergence.db.statements.apply import _values
+from convergence.db.statements.row_columns import stored_values
 from convergence.resources.contract import FinalFailure
 from tests.harness import Harness
 from tests.reality import fails
@@ -35,7 +35,7 @@ def deleted_but(harness: Harness, *left: str) -> str:
 def put_back(harness: Harness, row: Resource) -> None:
     """The row is there again."""
     with harness.store.writing() as connection:
-        connection.execute(insert(RESOURCE), [_values(row)])
+        connection.execute(insert(RESOURCE), [stored_values(row)])
         connection.commit()
 
 

@@ -79,14 +79,13 @@ CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'con
 VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence.db.memory.effects'
 CHOOSING = 'convergence.core.choosing'
-LOAD, LOAD_PLANS = 'convergence.db.statements.load', 'convergence.db.statements.load_plans'
+LOADING = 'convergence.db.statements.loading'
 LOOKING = 'convergence.db.looking'
 MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
 TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
-SQL = 'convergence.db.statements.apply'
-CHANGING = 'convergence.db.statements.changing'
-ARRIVING = 'convergence.db.statements.arriving'
+APPLYING = 'convergence.db.statements.applying'
+CHANGING, ARRIVING = f'{APPLYING}.changing', f'{APPLYING}.arriving'
 
 UNFENCED = Edit(
     'convergence.core.held:held_row',
@@ -1165,7 +1164,7 @@ MUTANTS = (
         'SQL: who replaces believes that there is a cleanup node',
         (
             Edit(
-                f'{LOAD}:_one_replacement',
+                f'{LOADING}.nodes:one_replacement',
                 'connection.execute(HAS_CLEANUP, key).first() is not None',
                 'True',
             ),
@@ -1177,7 +1176,7 @@ MUTANTS = (
         'SQL: what requirements hand on is not read',
         (
             Edit(
-                'convergence.db.statements.inputs:inputs_of_node',
+                f'{LOADING}.inputs:inputs_of_node',
                 '_inputs_done_now(node, scope) or _inputs(connection, node, most)',
                 '({}, 0, ())',
             ),
@@ -1187,7 +1186,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: no row is the chosen one',
-        (Edit(f'{LOAD}:_seen', 'bool(row[AT_NOW + 1])', 'False'),),
+        (Edit(f'{LOADING}.nodes:seen_node', 'bool(row[AT_NOW + 1])', 'False'),),
         ('update_replace_rollback',),
         storage=in_sqlite,
         first=2,
@@ -1196,7 +1195,7 @@ MUTANTS = (
         'SQL: who ends superseded work sees nobody that waits',
         (
             Edit(
-                f'{LOAD_PLANS}:_held_view',
+                f'{LOADING}.resources:held_view',
                 'tuple((traversal_id, number) for traversal_id, number in found)',
                 '()',
             ),
@@ -1221,7 +1220,7 @@ MUTANTS = (
         'SQL: a replacement does not get the node',
         (
             Edit(
-                'convergence.db.statements.apply:_point_node',
+                f'{APPLYING}.nodes:point_node',
                 "'new_resource': effect.resource_id",
                 "'new_resource': None",
             ),
@@ -1325,7 +1324,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: what a server that lags does not show is gone',
-        (Edit(f'{LOAD}:_node_view', 'partial(lock_row, connection)', 'lambda resource_id: None'),),
+        (Edit(f'{LOADING}.nodes:_node_view', 'partial(lock_row, connection)', 'lambda resource_id: None'),),
         ('basic_update_delete', 'update_remove'),
         Faults(lag=0.2),
         storage=in_sqlite,

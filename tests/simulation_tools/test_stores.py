@@ -11,18 +11,18 @@ import pytest
 
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
-from convergence.db.statements import load
 from convergence.db.statements.hot import Hot, HotList
-from convergence.db.statements.locked_reads import LockedRead
+from convergence.db.statements.loading import nodes, plans, resources
+from convergence.db.statements.loading.locked_reads import LockedRead
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan
 from tests.simulation_tools.programs import REPLACE
 
 LOCKS = {
-    'a claim': ('NODE_AND_ROW', 'NODE_ROW_AND_INPUTS'),
-    'a plan': ('LOCK_ALL', 'LOCK_SOME'),
-    'a result': ('LOCK_RESOURCE',),
+    'a claim': ((nodes, 'NODE_AND_ROW'), (nodes, 'NODE_ROW_AND_INPUTS')),
+    'a plan': ((plans, 'LOCK_ALL'), (resources, 'LOCK_SOME')),
+    'a result': ((resources, 'LOCK_RESOURCE'),),
 }
 SCENARIOS = Path(__file__).parents[1] / 'scenarios'
 PROGRAMS = {
@@ -106,8 +106,8 @@ def test_programs_of_chance_end_as_in_a_simulated_world(database_url, name):
 
 @pytest.mark.parametrize('whose', LOCKS)
 def test_a_missing_lock_is_noticed(monkeypatch, database_url, whose):
-    for name in LOCKS[whose]:
-        monkeypatch.setattr(load, name, unlocked(getattr(load, name)))
+    for module, name in LOCKS[whose]:
+        monkeypatch.setattr(module, name, unlocked(getattr(module, name)))
     with server(kind(database_url), database_url) as place:
         for number in itertools.count():
             verdict, _ = place.run(batch.load(Path(f'storm:{number}')), RunPlan(), number, limit_s=20.0)

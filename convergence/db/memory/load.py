@@ -1,4 +1,4 @@
-"""Lock and read rows in memory, one function per scope: as `convergence.db.statements.load` on a database."""
+"""Lock and read rows in memory, one function per scope: as `convergence.db.statements.loading.load` on a database."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What is known of the objects of resources, in memory.
 
-As `convergence.db.queries.observations.Observations` and `convergence.db.queries.watched.WatchedObjects`.
+As `convergence.db.queries.observations.observations.Observations` and `convergence.db.queries.watched.WatchedObjects`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from convergence.core.rows import Event, Resource
 from convergence.db.memory.look import Tables
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.observations import Drifted, Unenrolled
+from convergence.db.queries.observations.enrolment import Unenrolled
+from convergence.db.queries.observations.repairs import Drifted
 from convergence.db.queries.watched import ToldOf
 from convergence.values import replace
 

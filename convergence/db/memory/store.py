@@ -199,7 +199,7 @@ class MemoryStore:
             return apply(self.tables, decided, self.clock(), becomes_ready=becomes_ready)
         if not look.lags:
             look.require_held()
-        # As `convergence.db.statements.load` says of a cluster: whoever plans writes each row that it locks.
+        # As `convergence.db.statements.loading.plans` says of a cluster: whoever plans writes each row that it locks.
         planned = look.held if isinstance(scope, WholeStack | SeveralStacks) else ()
         ready = apply(
             self.tables, decided, self.clock(), seen=look.tables, written=planned, becomes_ready=becomes_ready

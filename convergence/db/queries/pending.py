@@ -18,7 +18,8 @@ from sqlalchemy import ColumnElement, Select, func, literal_column, select
 
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.queries.nested import CANCELLED_AROUND, UNWANTED_NESTED
-from convergence.db.queries.observations import TO_REPAIR, UNENROLLED, failed_repairs
+from convergence.db.queries.observations.enrolment import UNENROLLED
+from convergence.db.queries.observations.repairs import TO_REPAIR, failed_repairs
 from convergence.db.queries.outbox import FOR_BUS, TO_FAN_OUT
 from convergence.db.queries.progress import UNTOLD_PROGRESS
 from convergence.db.queries.purges import EVERYTHING, TO_BE_PURGED, Keep
@@ -86,7 +87,7 @@ class SweepLook:
     :param older_than_s: for how long a node was ready.
     :param slack_s: for how long an action is past its deadline.
     :param rested_s: for how long a stack was at rest that has left a row in progress.
-    :param repair_pauses: see `convergence.db.ports.ObservationsPort.failed_repairs`.
+    :param repair_pauses: see `convergence.db.ports.RepairsPort.failed_repairs`.
     """
 
     older_than_s: float

@@ -16,9 +16,9 @@ from convergence.db.queries.traversals import TraversalInspector
 from convergence.db.queries.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, TEMPLATE
+from convergence.db.statements.applying.trees import COUNT_RESOURCES
 from convergence.db.statements.hot import Hot
 from convergence.db.statements.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, columns, resource_of
-from convergence.db.statements.trees import COUNT_RESOURCES
 from convergence.errors import CannotBeRead, GoalUnreadable
 
 READ_STACK_ALONE = Hot(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))

@@ -8,7 +8,7 @@ from convergence.core.model import Phase
 from convergence.core.rows import Node, Traversal
 from convergence.db.queries.inspection import Inspector
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
-from convergence.db.statements.load_plans import READ_TRAVERSAL
+from convergence.db.statements.loading.plans import READ_TRAVERSAL
 from convergence.db.statements.row_columns import NODE_COLUMNS, TRAVERSAL_COLUMNS, node_of
 
 

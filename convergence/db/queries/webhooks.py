@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, STACK, WEBHOOK
-from convergence.db.statements.load_plans import lock_project
+from convergence.db.statements.loading.plans import lock_project
 from convergence.db.statements.row_columns import columns
 from convergence.db.statements.store import Store
 from convergence.notices import pause_s

@@ -85,7 +85,7 @@ STACK = Table(
     Column('previous_good_template_id', ID),
     Column('drift_policy', Word(DriftPolicy), nullable=False),
     Column('policy_told', Boolean, nullable=False, default=True),  # whether what is nested knows the drift policy
-    Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
+    Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.loading.plans`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
     Index('ix_stack_project_id_created_at', 'project_id', 'created_at'),
@@ -228,7 +228,7 @@ RESOURCE = Table(
     Column('accepted', Valued(Acceptance, lenient=True)),
     Column('yielding', Word(Yielding)),
     Column('revocation', String(64), nullable=False),
-    Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.load`
+    Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.loading.plans`
     Index('ix_resource_owner', 'owner'),
     Index('ix_resource_status_owner', 'status', 'owner'),
     # Ids may be longer than an index of some databases takes: PostgreSQL keeps digests of them, MariaDB how they begin.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sqlalchemy import Table
 from sqlalchemy.engine import Connection
@@ -14,15 +16,35 @@ from convergence.db.schema.columns import UNREADABLE
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.values import replace
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 RowT = TypeVar('RowT', Node, Resource)
 
 CHUNK = 500
 """Members of one IN list."""
 
 
-def columns(table: Table, kind: type[Any]) -> list[Any]:
+@cache
+def stored_names(kind: Hashable) -> tuple[str, ...]:
+    """The fields of a kind of row that are stored."""
+    every = fields(cast('type[DataclassInstance]', kind))
+    return tuple(field.name for field in every if field.metadata.get('stored', True))
+
+
+def stored_values(row: Any) -> dict[str, Any]:
+    """What is stored of a row."""
+    return {name: getattr(row, name) for name in stored_names(cast('Hashable', type(row)))}
+
+
+def stored_columns(kind: type, rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """The values of all rows of a kind, for each column."""
+    return {name: list(map(attrgetter(name), rows)) for name in stored_names(kind)}
+
+
+def columns(table: Table, kind: type) -> list[Any]:
     """The columns that make up a row value, in the order of its fields."""
-    return [table.c[field.name] for field in fields(kind) if field.metadata.get('stored', True)]
+    return [table.c[name] for name in stored_names(kind)]
 
 
 def backend_of(connection: Connection) -> str:

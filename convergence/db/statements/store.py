@@ -23,10 +23,11 @@ from convergence.core.views import NodeView, PlanView
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.statements import failures
-from convergence.db.statements.apply import NO_SEQUEL, Sequel, apply
-from convergence.db.statements.changing import BeginNode
+from convergence.db.statements.applying.apply import NO_SEQUEL, Sequel, apply
+from convergence.db.statements.applying.changing import BeginNode
 from convergence.db.statements.drivers import read_alone
-from convergence.db.statements.load import load, look_at_free, look_at_some_free, view_of_free
+from convergence.db.statements.loading.load import load
+from convergence.db.statements.loading.nodes import look_at_free, look_at_some_free, view_of_free
 from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
 from convergence.db.statements.statistics import grown_by, look_at
 from convergence.db.statements.together import Writes
@@ -222,7 +223,7 @@ class Store:
     def carry_out(self, connection: Connection, effects: Sequence[Effect]) -> Ready:
         """Make effects true inside the caller's transaction, and write down what is to be told of them outside.
 
-        :returns: see `convergence.db.statements.apply.apply`.
+        :returns: see `convergence.db.statements.applying.apply.apply`.
         """
         writes = Writes(connection)
         ready = _carried_out(writes, effects, self._audience, NO_SEQUEL)

@@ -11,7 +11,7 @@ from convergence.core.observation import repair_pause_s
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
-from convergence.db.ports import ObservationsPort
+from convergence.db.ports import RepairsPort
 from convergence.db.queries.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.caller import Caller
@@ -99,7 +99,7 @@ def repair_of(
 class ResourceRepairs:
     """Accepts repairs of single resources. What was accepted is in the database before a method returns."""
 
-    def __init__(self, stacks: Stacks, traversals: Traversals, rows: ObservationsPort) -> None:
+    def __init__(self, stacks: Stacks, traversals: Traversals, rows: RepairsPort) -> None:
         self._stacks = stacks
         self._traversals = traversals
         self._rows = rows

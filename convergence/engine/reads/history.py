@@ -8,7 +8,7 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Phase
 from convergence.core.rows import Resource, Stack, Traversal
-from convergence.db.ports import ObservationsPort, RosterPort
+from convergence.db.ports import KnownObjectsPort, RosterPort
 from convergence.db.queries.overview import Overview
 from convergence.db.queries.stacks import StackReader, in_service
 from convergence.documents import Document
@@ -26,7 +26,7 @@ NEWEST = 100
 class HistoryReads(Reading[StackReader]):
     """Questions about the operations on a stack, and about its graph."""
 
-    def __init__(self, reader: StackReader, goals: Goals, objects: ObservationsPort) -> None:
+    def __init__(self, reader: StackReader, goals: Goals, objects: KnownObjectsPort) -> None:
         super().__init__(reader, goals)
         self._objects = objects
 

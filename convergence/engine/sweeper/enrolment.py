@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from convergence.core.model import DriftPolicy
 from convergence.core.observation import DriftPolicies
 from convergence.core.rows import Stack
-from convergence.db.ports import ObservationsPort, ReaderPort
-from convergence.db.queries.observations import Unenrolled
+from convergence.db.ports import EnrolmentPort, ReaderPort
+from convergence.db.queries.observations.enrolment import Unenrolled
 from convergence.engine.operations.submission import Submission
 from convergence.errors import ConvergenceError, DatabaseUnavailable
 from convergence.template.environment import Environment, read_environment
@@ -27,7 +27,7 @@ class Enrolment:
     """
 
     def __init__(
-        self, rows: ObservationsPort, reader: ReaderPort, intervals: Mapping[str, float], limit: int = 500
+        self, rows: EnrolmentPort, reader: ReaderPort, intervals: Mapping[str, float], limit: int = 500
     ) -> None:
         self._rows = rows
         self._reader = reader

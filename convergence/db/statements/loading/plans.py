@@ -1,40 +1,35 @@
-"""Lock and read what a plan is made from, or what ends one early: stacks, their rows, and rows whose objects they are.
+"""Lock and read what a plan is made from, or what ends one early.
 
-Every statement is built once, when the module is imported.
+That are stacks, their rows, and the rows whose objects the stacks are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from sqlalchemy import Select, and_, bindparam, func, or_, select, update
+from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import FinishView, PlanView
 from convergence.db.schema.columns import database_now
-from convergence.db.schema.models import PROJECT, RESOURCE, STACK, SYNC_POINT, TRAVERSAL
+from convergence.db.schema.models import PROJECT, RESOURCE, STACK, TRAVERSAL
 from convergence.db.scopes import NewStack, SeveralStacks, StackAlone, WholeStack
 from convergence.db.statements.connection import GALERA
 from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.locked_reads import HELD, LOCK_HELD, READ_HELD, rows_by_key
+from convergence.db.statements.loading.locked_reads import HELD, LOCK_HELD, READ_HELD, rows_by_key
+from convergence.db.statements.loading.resources import held_view, lock_row, locked
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import (
-    AT,
     AT_NOW,
-    AT_STACK,
     CHUNK,
-    NODE_COLUMNS,
     OF_RESOURCE,
-    RESOURCE_COLUMNS,
     STACK_COLUMNS,
     TRAVERSAL_COLUMNS,
     backend_of,
     chunks,
-    node_of,
     resource_of,
 )
 from convergence.db.statements.together import Writes
@@ -49,9 +44,6 @@ READ_RESOURCE_IDS = HotList(
     'stacks',
     lambda length: select(RESOURCE.c.id).where(among(RESOURCE.c.stack_id, 'stacks', length)).order_by(RESOURCE.c.id),
 )
-LOCK_RESOURCE = Hot(
-    by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
-)
 # In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
 # whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
 # the goal before, and change what the plan takes for settled. And who finds, on a server that lags, no row for what it
@@ -63,47 +55,6 @@ WRITE_RESOURCES = (
     .values(lock_count=RESOURCE.c.lock_count + 1)
 )
 READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
-READ_HELD_FOR = Hot(
-    select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
-    .select_from(STACK)
-    .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)
-    .join(
-        SYNC_POINT,
-        and_(SYNC_POINT.c.traversal_id == TRAVERSAL.c.id, SYNC_POINT.c.number == bindparam('node')),
-        isouter=True,
-    )
-    .where(STACK.c.id == bindparam('stack'))
-)
-READ_WAITING = (
-    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
-    .where(
-        SYNC_POINT.c.traversal_id == bindparam('traversal'),
-        SYNC_POINT.c.resource_id == bindparam('resource'),
-        SYNC_POINT.c.status == NodeStatus.READY,
-    )
-    .order_by(SYNC_POINT.c.number)
-)
-# Of a row that others are to take from: these as well.
-READ_WAITING_TO_TAKE = (
-    select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number)
-    .where(
-        SYNC_POINT.c.traversal_id == bindparam('traversal'),
-        SYNC_POINT.c.status == NodeStatus.READY,
-        or_(
-            SYNC_POINT.c.resource_id == bindparam('resource'),
-            and_(SYNC_POINT.c.phase == Phase.UPDATE, SYNC_POINT.c.name == bindparam('name')),
-        ),
-    )
-    .order_by(SYNC_POINT.c.number)
-)
-
-
-def _lock_some(length: int) -> Select[Any]:
-    some = by_key(select(*UNOPENED_COLUMNS), RESOURCE).where(among(RESOURCE.c.id, 'resources', length))
-    return some.order_by(RESOURCE.c.id).with_for_update()
-
-
-LOCK_SOME = HotList('resources', _lock_some)
 # Not on MySQL: the index that leads to the rows of a stack would be locked too.
 LOCK_ALL = HotList(
     'stacks',
@@ -124,8 +75,6 @@ READ_NOW = select(database_now())
 COUNT_STACKS = select(func.count()).where(
     STACK.c.project_id == bindparam('project'), STACK.c.live_name.is_not(None), STACK.c.parent_id.is_(None)
 )
-
-
 LOCK_PROJECT = select(PROJECT.c.id).where(PROJECT.c.id == bindparam('project')).with_for_update()
 # Stores the row and locks it, also where another transaction has just stored it: that one is waited for.
 ADD_PROJECT = {
@@ -133,16 +82,6 @@ ADD_PROJECT = {
     'postgresql': postgresql.insert(PROJECT).on_conflict_do_update(index_elements=['id'], set_={'id': PROJECT.c.id}),
     'sqlite': sqlite.insert(PROJECT).on_conflict_do_nothing(),
 }
-
-
-def _locked_row(connection: Connection, statement: Hot, key: Mapping[str, Any]) -> Resource | None:
-    row = statement.first(connection, key)
-    return resource_of(*row) if row is not None else None
-
-
-def lock_row(connection: Connection, resource_id: str) -> Resource | None:
-    """A row, locked; None where it is gone."""
-    return _locked_row(connection, LOCK_RESOURCE, {'resource': resource_id})
 
 
 class _Around(TypedDict, total=False):
@@ -181,7 +120,7 @@ def _around_of(connection: Connection, traversal_id: str, row: Sequence[Any]) ->
     parent, rest = resource_of(*row[:OF_RESOURCE]), row[OF_RESOURCE:]
     held, (tree_count, has_webhook, *nested) = rest[: AT_NOW + 1], rest[AT_NOW + 1 :]
     its_traversal, stack = nested[: len(TRAVERSAL_COLUMNS)], nested[len(TRAVERSAL_COLUMNS) :]
-    around = _held_view(connection, parent, traversal_id, held)
+    around = held_view(connection, parent, traversal_id, held)
     return {
         'now': around.now,
         'stack': Stack(*stack) if stack[0] is not None else None,
@@ -191,33 +130,6 @@ def _around_of(connection: Connection, traversal_id: str, row: Sequence[Any]) ->
         'tree_count': tree_count,
         'has_webhook': bool(has_webhook),
     }
-
-
-def held_for(connection: Connection, resource: Resource, traversal_id: str | None, number: int | None) -> FinishView:
-    """A locked row, and what belongs to the node that it is held for."""
-    key = {'traversal': traversal_id, 'node': number, 'stack': resource.stack_id}
-    row = READ_HELD_FOR.first(connection, key)
-    if row is None:
-        raise Missing
-    return _held_view(connection, resource, traversal_id, row)
-
-
-def _held_view(connection: Connection, resource: Resource, traversal_id: str | None, row: Sequence[Any]) -> FinishView:
-    node = node_of(*row[:AT]) if row[0] is not None else None
-    traversal = Traversal(*row[AT:AT_STACK]) if row[AT] is not None else None
-    stack = Stack(*row[AT_STACK:AT_NOW])
-    waiting: tuple[tuple[str, int], ...] = ()
-    if stack.traversal_id is not None and stack.traversal_id != traversal_id:
-        statement = READ_WAITING if resource.yielding is None else READ_WAITING_TO_TAKE
-        named = {'traversal': stack.traversal_id, 'resource': resource.id, 'name': resource.name}
-        found = connection.execute(statement, named)
-        waiting = tuple((traversal_id, number) for traversal_id, number in found)
-    return FinishView(row[AT_NOW], resource, node, traversal, stack, waiting)
-
-
-def locked(connection: Connection, keys: Sequence[str]) -> list[Resource]:
-    """Rows, locked in the order of their keys, which is that of `keys`."""
-    return unopened(LOCK_SOME.all(connection, {'resources': keys}), connection.dialect)
 
 
 def _lock_parent(connection: Connection, resource_id: str | None) -> Resource | None:

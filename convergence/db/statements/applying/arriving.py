@@ -39,7 +39,7 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
-from convergence.db.statements.changing import TELL, event_values, is_running, store_event
+from convergence.db.statements.applying.changing import TELL, event_values, is_running, store_event
 from convergence.db.statements.hot import Hot, HotList, among, each_of, refused_where_none
 from convergence.db.statements.locking import by_key
 from convergence.db.statements.row_columns import CHUNK, chunks

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlalchemy import and_, bindparam, insert, select, update
 from sqlalchemy.engine import Connection
 
@@ -13,7 +10,7 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
 from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import chunks
+from convergence.db.statements.row_columns import chunks, stored_values
 from convergence.errors import Conflict
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -37,11 +34,10 @@ INSERT_TOLD = insert(SYNC_POINT).values(notified_at=database_now())
 INSERT_UNTOLD = insert(SYNC_POINT).values(notified_at=None)
 
 
-def append_cleanup(connection: Connection, effect: AppendCleanup, values: Mapping[str, Any]) -> None:
+def append_cleanup(connection: Connection, effect: AppendCleanup) -> None:
     """Insert the node before those that come after it. These are locked in the order of their numbers, as those do who
     arrive at them.
 
-    :param values: the columns of the node.
     :raises Conflict: the traversal's last node does not wait any more, or the number of the node is taken.
     """
     traversal_id = effect.node.traversal_id
@@ -62,4 +58,4 @@ def append_cleanup(connection: Connection, effect: AppendCleanup, values: Mappin
     if connection.execute(COUNT_NODE, {'key': traversal_id, 'node': number}).rowcount != 1:
         raise Conflict(f'traversal {traversal_id} has got a node {number} since')
     statement = INSERT_TOLD if effect.node.status is NodeStatus.READY else INSERT_UNTOLD
-    connection.execute(statement, {**values, 'required_by': tuple(held_up)})
+    connection.execute(statement, {**stored_values(effect.node), 'required_by': tuple(held_up)})

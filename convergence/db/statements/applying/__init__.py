@@ -1,0 +1,1 @@
+"""Carry out the effects of a decision, inside the transaction in which it was made."""

@@ -1,0 +1,1 @@
+"""Lock and read what a scope says, before anything is decided. Statements are built once, when a module is imported."""
