@@ -59,7 +59,7 @@ def validate(
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
     problems = compiled.problems.copy()
-    warned: set[str] = set()
+    warned = {''}  # that there is no type was told
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
     templates = Templates(compiled.templates, defaults or {})
@@ -70,10 +70,8 @@ def validate(
         try:
             kinds[name] = registry.get(definition.type)
         except EntityNotFound as error:
-            if not definition.type:
-                continue  # that there is none was told
             unknown = _unknown_type(compiled, definition, registry, str(error))
-            if not ignore_unknown_types:
+            if definition.type and not ignore_unknown_types:
                 found.append(unknown)
             elif definition.type not in warned:
                 problems.warn(unknown.message, unknown.place, unknown.kind)
