@@ -248,14 +248,11 @@ class PropertySchema:
     def asks_nobody(self) -> bool:
         """Whether nothing but the properties themselves, at any depth, says whether they are right: today as tomorrow.
 
-        Not so where a custom constraint, or a check of the dataclass's own, may ask a service, or for the time.
+        Not so where a custom constraint may ask a service, or for the time.
         """
-        return not hasattr(self.declared, '__post_init__') and all(
-            set(map(type, declared.constraints)) <= SELF_CONTAINED
-            and (inner is None or inner is self or inner.asks_nobody)
-            for declared in self.properties.values()
-            for inner in [_schema_within(declared.shape)]
-        )
+        inner = [_schema_within(declared.shape) for declared in self.properties.values()]
+        constraints = {type(each) for declared in self.properties.values() for each in declared.constraints}
+        return constraints <= SELF_CONTAINED and all(each is None or each is self or each.asks_nobody for each in inner)
 
     def secrets(self, mapping: Mapping[str, Any]) -> frozenset[str]:
         """The values of secret properties, at any depth, as texts in which they may turn up."""

@@ -133,19 +133,9 @@ class AskingBelow:
     inner: dict[str, InnerAsking] | None = prop(None)  # noqa: RUF009
 
 
-@dataclass(frozen=True)
-class Deciding:
-    """Has a check of its own, which may ask for the time."""
-
-    value: str = prop('')
-
-    def __post_init__(self) -> None:
-        """Refuse nothing."""
-
-
 def test_which_schema_asks_nobody():
-    asks_nobody = [PropertySchema.of(each).asks_nobody for each in (Plain, AskingBelow, Deciding)]
-    assert asks_nobody == [True, False, False]
+    asks_nobody = [PropertySchema.of(each).asks_nobody for each in (Plain, AskingBelow)]
+    assert asks_nobody == [True, False]
 
 
 class Of(ResourceType[Any]):
@@ -169,9 +159,7 @@ def _compiled(values: dict[str, str], type_: str = 'OS::Heat::Value', more: str 
     return template.compile('\n'.join(lines), identity=template.StackIdentity('i', 'n', 'p'))
 
 
-@pytest.mark.parametrize(
-    ('kind', 'again'), [(Of(Plain), []), (Of(AskingBelow), ['a']), (Of(Deciding), ['a']), (Unfit(Plain), ['a'])]
-)
+@pytest.mark.parametrize(('kind', 'again'), [(Of(Plain), []), (Of(AskingBelow), ['a']), (Unfit(Plain), ['a'])])
 def test_only_what_asks_nobody_is_not_asked_again(kind, again, checked):
     compiled = _compiled({'value': 'x'}, 'T')
     registry = SimpleNamespace(get=lambda name: kind, missing_service=lambda name: None)
