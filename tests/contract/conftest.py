@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,46 +16,13 @@ from convergence.db.ports import Ports
 from convergence.db.statements.store import Store
 from convergence.simulator.storage import in_memory
 from tests.contract.rows import Backend
-from tests.harness import database, emptied
-from tests.services import service
+from tests.harness import emptied
+from tests.on_databases import DATABASES, engines
 
-DATABASES = ('sqlite', 'postgresql', 'mariadb')
+__all__ = ('backend', 'engine', 'engines', 'server_engine')
+
 SERVERS = ('postgresql', 'mariadb')
 BACKENDS = ('memory', *DATABASES)
-
-
-@pytest.fixture(scope='session')
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A function that gives a database of each kind, with tables, one for the whole run."""
-    made: dict[str, Any] = {}
-    names: list[tuple[str, str]] = []
-
-    def get(kind: str) -> Any:
-        if kind not in made:
-            if kind == 'sqlite':
-                url = f'sqlite:///{tmp_path_factory.mktemp("contract") / "store.sqlite"}'
-            else:
-                url = service(kind).create()
-                names.append((kind, url))
-            made[kind] = database(url)
-            if kind == 'postgresql':
-                hurry(made[kind], url)
-        return made[kind]
-
-    yield get
-    for engine in made.values():
-        engine.dispose()
-    for kind, url in names:
-        service(kind).drop(url.partition('?')[0].rpartition('/')[2])
-
-
-def hurry(engine: Any, url: str) -> None:
-    """Nobody needs these rows after a power cut: do not wait for the disk."""
-    name = url.partition('?')[0].rpartition('/')[2]
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f'ALTER DATABASE {name} SET synchronous_commit = off')
-        connection.commit()
-    engine.dispose()
 
 
 @pytest.fixture(params=BACKENDS)

@@ -8,17 +8,16 @@ from convergence import errors
 from convergence.core.model import TraversalStatus
 from convergence.db.scopes import NewStack, StackAlone, WholeStack
 from convergence.db.statements.loading.load import load
-from tests.harness import Harness, database
+from tests.harness import Harness, emptied
+from tests.on_databases import DATABASES
 
 OLD, NEW = {'r': 'old'}, {'r': 'new'}
 
 
-@pytest.fixture
-def harness(database_url):
+@pytest.fixture(params=DATABASES)
+def harness(request, engines):
     """A harness on each kind of database."""
-    engine = database(database_url)
-    yield Harness(engine)
-    engine.dispose()
+    return Harness(emptied(engines(request.param)))
 
 
 def lose_the_answer(harness, scope, then=lambda: None):

@@ -4,15 +4,15 @@ import pytest
 
 from convergence.engine.reads.answers import ExplainReads, ResourceReads, StackReads
 from convergence.rpc.operations import EventQuery, StackQuery
-from tests.harness import Harness, database
+from tests.harness import Harness, emptied
+from tests.on_databases import DATABASES
 from tests.reality import meanwhile
 
 
-@pytest.fixture
-def harness(database_url):
-    engine = database(database_url)
-    yield Harness(engine)
-    engine.dispose()
+@pytest.fixture(params=DATABASES)
+def harness(request, engines):
+    """A harness on each kind of database."""
+    return Harness(emptied(engines(request.param)))
 
 
 def test_stacks_are_selected_and_paged(harness):

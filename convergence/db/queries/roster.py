@@ -19,10 +19,12 @@ from convergence.db.statements.drivers import written_alone
 from convergence.db.statements.row_columns import RESOURCE_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
+from convergence.values import quickly_made
 
 NO_LOAD: Mapping[str, Json] = MappingProxyType({})
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Service:
     """One process.
