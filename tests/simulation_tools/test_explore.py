@@ -1,9 +1,12 @@
 """Every order of events of a small scenario."""
 
+import logging
 import os
 import subprocess
 import sys
 from dataclasses import replace
+
+import pytest
 
 from convergence.core.check import begin
 from convergence.core.effects import UpdateResource
@@ -13,6 +16,14 @@ from convergence.simulator.faults import Faults
 from convergence.simulator.kernel import Kernel
 from convergence.simulator.run import RunPlan
 from tests.simulation_tools.programs import CHAIN, RACE, REPLACE, program, scenario
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Nobody reads what the processes log that end with their run."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 def plan(grain=Grain.TRANSACTION, **faults):
