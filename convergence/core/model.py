@@ -194,6 +194,8 @@ _WORDS_OF = attrgetter(
     'properties',
     'metadata',
     'update_policy',
+    'time_limits',
+    'retry',
     'restored_from',
     'secrets',
     'hidden',

@@ -11,7 +11,7 @@ import pytest
 
 from convergence import template
 from convergence.core.digest import digest
-from convergence.core.model import Definition, Goal
+from convergence.core.model import Action, Definition, Goal
 from convergence.errors import StackValidationFailed
 from convergence.resources import validation
 from convergence.resources.constraints import CustomConstraint, Range
@@ -83,11 +83,12 @@ def test_what_python_takes_for_equal_is_not_the_same(before, after):
         {'asked': ('b',)},
         {'requires': ('b',)},
         {'description': 'x'},
+        {'time_limits': {Action.CREATE: 60}},
     ],
     ids=lambda change: next(iter(change)),
 )
 def test_what_is_said_beside_the_resource_is_part_of_what_is_the_same(change):
-    one = Definition('a', 'T', {'value': 'x'})
+    one = Definition('a', 'T', {'value': 'x'}, time_limits={Action.CREATE: 60.0})
     other = replace(one, **change)
     assert not one.says_as(other)
     assert Goal({'a': other}).sharing(Goal({'a': one})).definitions['a'] is other
