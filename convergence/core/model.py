@@ -285,7 +285,7 @@ class Definition(_Worked):
 
     def says_as(self, other: Definition) -> bool:
         """Whether both say just the same, to the letter: for Python ``1``, ``1.0`` and ``True`` are equal."""
-        return self == other and repr(_WORDS_OF(self)) == repr(_WORDS_OF(other))
+        return self is other or (self == other and repr(_WORDS_OF(self)) == repr(_WORDS_OF(other)))
 
     def document(self) -> dict[str, Json]:
         """The definition as JSON, for a row. The inverse is `from_document`.

@@ -35,5 +35,11 @@ class SimulatedGoals(Goals):
         return self.nesting(_compile(submission), submission)
 
     @override
-    def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
+    def _analyse(
+        self,
+        stack: Stack,
+        submission: Submission,
+        installation: template.Installation,
+        earlier: template.Compiled | None = None,
+    ) -> template.Compiled:
         return self.nesting(_compile(submission), submission)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Goal, Json
-from convergence.errors import Place, Problem
+from convergence.errors import ConvergenceError, Place, Problem
 from convergence.template.assignment import Assignment, Require
 from convergence.template.conditions import Conditions
 from convergence.template.declarations import check_groups, declared
@@ -23,6 +23,7 @@ from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import OF_ALL, Parameter, StackIdentity
 from convergence.template.problems import Problems
+from convergence.template.revision import AsRead, Revision
 from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.settled import SettledDocument
 from convergence.template.sources import Copier, read
@@ -40,6 +41,7 @@ class Compiled:
     :param outputs: by name.
     :param templates: the texts of the templates that resources are, by their types.
     :param is_personal: whether anything in it depends on which stack of the project it is for.
+    :param as_read: what another text may have in common with it; None where that is not told by its lines.
     """
 
     version: str
@@ -50,6 +52,7 @@ class Compiled:
     _document: ParsedDocument | SettledDocument = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     is_personal: bool = False
+    as_read: AsRead | None = field(default=None, repr=False, compare=False)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -70,6 +73,17 @@ class Compiled:
         """The same for another stack of the project, of a template that is not personal."""
         document = self._document.again() if isinstance(self._document, SettledDocument) else self._document
         return replace(self, parameters={**self.parameters, **identity.of(self.parameters)}, _document=document)
+
+    def sharing(self, before: Goal) -> Compiled:
+        """The same, with the definitions of another goal themselves where they say the same; see `Goal.sharing`."""
+        own, goal, as_read = self.goal.definitions, self.goal.sharing(before), self.as_read
+        if as_read is not None:
+            shared = {
+                name: goal.definitions[name] if own[name] is each else each
+                for name, each in as_read.definitions.items()
+            }
+            as_read = replace(as_read, definitions=shared)
+        return replace(self, goal=goal, as_read=as_read)
 
     def settled(self, limits: Limits) -> Compiled:
         """The same of a template in which nothing is wrong, a third as large; see `SettledDocument`.
@@ -136,6 +150,7 @@ def analyse(
     name: str = 'template',
     undetermined: Collection[str] = (),
     facade: Mapping[str, Json] | None = None,
+    earlier: Compiled | None = None,
 ) -> Compiled:
     """Like `compile`, but what can be understood of a wrong template is given back with its `problems`.
 
@@ -146,71 +161,117 @@ def analyse(
     :param undetermined: parameters that will have a value which nobody knows yet; used with `Require.NONE`.
     :param facade: what is known of the resource that the template stands for: its ``metadata``, ``deletion_policy`` and
         ``update_policy``, and whether the metadata are ``hidden``.
+    :param earlier: what was compiled from another template that is right, and from all else that is given here. What
+        both have in common is not read again, where the text is such that it can be told.
     :raises StackValidationFailed: or a subclass: it is no template, so there is nothing to look at.
     :raises RequestLimitExceeded: a limit is exceeded; the text names it.
     """
-    problems = Problems()
-    limits = installation.limits
-    budget = Budget(limits)
-    limits.check_names('parameters', parameters or {})
-    limits.check_names('files', files or {})
-    document = read(source, name, limits, problems)
-    given = Copier('parameters of the request', limits, problems).copy(dict(parameters or {}))
-    assert isinstance(given, dict)
-    read_from = read_environment(environment, limits, problems)
-    limits.check_names('parameters in the environment', read_from.parameters, read_from.defaults)
-    assignment = Assignment(document, read_from, given, budget, undetermined)
-    compilation = _Compilation(document, budget, identity, installation, facade or {})
-    return compilation.run(read_from, assignment, files or {}, require_parameters)
+    request = _Request(
+        identity,
+        environment,
+        files or {},
+        parameters or {},
+        installation,
+        require_parameters,
+        name,
+        undetermined,
+        facade or {},
+    )
+    revised = request.revised(source, earlier) if earlier is not None and isinstance(source, str) else None
+    return request.analysed(source) if revised is None else revised
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The arguments of `analyse`, but for the template itself."""
+
+    identity: StackIdentity
+    environment: str | Mapping[str, Any] | None
+    files: Mapping[str, str]
+    parameters: Mapping[str, Json]
+    installation: Installation
+    require: Require
+    name: str
+    undetermined: Collection[str]
+    facade: Mapping[str, Json]
+
+    def revised(self, text: str, earlier: Compiled) -> Compiled | None:
+        """What a text is compiled to by reading what differs from an earlier one.
+
+        None where that cannot be done, or anything is wrong: who reads it as a whole gets to know what, and where.
+        """
+        limits = self.installation.limits
+        revision = None if earlier.as_read is None else Revision.of(text, earlier.as_read, limits)
+        if revision is None:
+            return None
+        try:
+            part = self.analysed(revision.part, revision)
+        except ConvergenceError:
+            return None
+        as_read = revision.whole(text, part.as_read, limits) if part.as_read is not None else None
+        if part.problems or part.warnings or as_read is None:
+            return None
+        problems = Problems()
+        problems.quote(self.name, text)
+        document = SettledDocument(self.name, text, limits, problems)
+        personal = part.is_personal or earlier.is_personal
+        return replace(part, _document=document, is_personal=personal, as_read=as_read)
+
+    def analysed(self, source: str | Mapping[str, Any], revision: Revision | None = None) -> Compiled:
+        """What a template is compiled to.
+
+        :param revision: the template is what is left to read of another one.
+        :raises NoPart: it is not.
+        """
+        problems = Problems()
+        limits = self.installation.limits
+        budget = Budget(limits)
+        if revision is not None:
+            budget.spend(revision.earlier.spent, self.name)
+        limits.check_names('parameters', self.parameters)
+        limits.check_names('files', self.files)
+        document = read(source, self.name, limits, problems)
+        given = Copier('parameters of the request', limits, problems).copy(dict(self.parameters))
+        assert isinstance(given, dict)
+        environment = read_environment(self.environment, limits, problems)
+        limits.check_names('parameters in the environment', environment.parameters, environment.defaults)
+        assignment = Assignment(document, environment, given, budget, self.undetermined)
+        return _Compilation(document, budget, self).run(environment, assignment, revision)
 
 
 class _Compilation:
-    """One call of `compile`, after the documents have been read."""
+    """What is made of a template after the documents have been read."""
 
-    def __init__(
-        self,
-        document: ParsedDocument,
-        budget: Budget,
-        identity: StackIdentity,
-        installation: Installation,
-        facade: Mapping[str, Json],
-    ) -> None:
-        self._facade = facade
+    def __init__(self, document: ParsedDocument, budget: Budget, request: _Request) -> None:
         self._document = document
         self._budget = budget
-        self._identity = identity
-        self._installation = installation
+        self._request = request
+        self._installation = request.installation
 
-    def run(
-        self, environment: Environment, assignment: Assignment, files: Mapping[str, str], require: Require
-    ) -> Compiled:
+    def run(self, environment: Environment, assignment: Assignment, revision: Revision | None) -> Compiled:
         opened = open_template(self._document)
         document, version, maps = opened.document, opened.version, opened.maps
-        self._check_count(len(maps['resources']))
+        if revision is not None:
+            revision.refuse_other(opened.root)
+        names = maps['resources'] if revision is None else revision.names
+        self._check_count(len(names))
         self._budget.limits.check_names('parameters of the template', maps['parameters'])
         declarations = declared(document, maps['parameters'], version, self._installation)
         check_groups(document, opened.root.get('parameter_groups'), declarations)
-        values = assignment.assign(declarations, require)
-        values |= self._identity.cloud_parameters() if version.is_cloud else self._identity.parameters()
-        scope = Compiling(
-            values,
-            files,
-            maps['resources'],
-            self._budget,
-            document.problems.suggestion,
-            '',
-            mappings=maps['mappings'],
-            yaql=self._installation.yaql,
-            inspecting=require is Require.NONE,
-            facade=self._facade,
-        )
+        identity = self._request.identity
+        values = assignment.assign(declarations, self._request.require)
+        values |= identity.cloud_parameters() if version.is_cloud else identity.parameters()
+        scope = self._scope(values, names, maps['mappings'])
         lookalikes = Lookalikes(document, version)
         conditions = Conditions(document, version, lookalikes)
         conditions.declare(maps['conditions'], scope)
-        folder = Folder(document, version.functions, conditions.read, lookalikes)
-        definitions = Definitions(document, version, folder, conditions)
-        goal = definitions.read(maps['resources'], scope)
-        goal = substitute(goal, document, environment, files, self._budget)
+        definitions = Definitions(
+            document, version, Folder(document, version.functions, conditions.read, lookalikes), conditions
+        )
+        before, files = self._budget.spent, self._request.files
+        found = definitions.read(maps['resources'], scope, revision.unchanged if revision is not None else {})
+        as_read = AsRead.of(document, found, self._budget.spent - before)
+        goal = substitute(found, document, environment, files, self._budget)
         goal = with_secrets(goal, values, self._installation.discretion)
         outputs = read_outputs(maps['outputs'], definitions, scope)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
@@ -224,6 +285,23 @@ class _Compilation:
             document,
             templates,
             is_personal=not scope.of_the_stack <= OF_ALL,
+            as_read=as_read,
+        )
+
+    def _scope(
+        self, values: Mapping[str, Parameter], names: Mapping[str, object], mappings: Mapping[str, Json]
+    ) -> Compiling:
+        return Compiling(
+            values,
+            self._request.files,
+            names,
+            self._budget,
+            self._document.problems.suggestion,
+            '',
+            mappings=mappings,
+            yaql=self._installation.yaql,
+            inspecting=self._request.require is Require.NONE,
+            facade=self._request.facade,
         )
 
     def _check_count(self, count: int) -> None:

@@ -49,12 +49,19 @@ class Definitions:
         self.asked: dict[str, set[str]] = {}
         self._keys = resource_keys(version)
 
-    def read(self, section: Mapping[str, Json], scope: Compiling) -> dict[str, Definition]:
+    def read(
+        self, section: Mapping[str, Json], scope: Compiling, unchanged: Mapping[str, Definition]
+    ) -> dict[str, Definition]:
         """The definitions, in the order of the template, of the resources that exist.
 
         What is wrong, also a circle of dependencies, goes to the problems.
+
+        :param unchanged: of resources that are in the template, too, and were read before.
         """
-        definitions = {}
+        definitions = dict(unchanged)
+        for each in definitions.values():
+            for resource, attributes in each.uses.items():
+                self.asked.setdefault(resource, set()).update(attributes)
         scope.absent.update(name for name, body in section.items() if not self._exists(name, body, scope))
         for name, body in section.items():
             own = scope.of(name)
@@ -63,6 +70,7 @@ class Definitions:
                 continue
             definitions[name] = self._definition(name, body, own)
             self.ask(own)
+        definitions = {name: definitions[name] for name in scope.resources if name in definitions}
         self._refuse_cycles(definitions)
         return definitions
 

@@ -46,17 +46,33 @@ def short(path: Sequence[str | int]) -> tuple[str | int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadText:
+    """The text that a document was, and what reading it took of the limits.
+
+    :param nodes: of the document after aliases are expanded. :param length: characters of those that are text.
+    :param has_aliases: whether any part stands for another one.
+    """
+
+    text: str = field(repr=False)
+    nodes: int
+    length: int
+    has_aliases: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """What was read, and the list in which its problems are collected.
 
     :param root: values as JSON; maps and lists know positions if the document was text.
     :param written: turns a path in `root` into that of the document, where that was arranged otherwise.
+    :param text: None where it was no text, or where it was arranged otherwise.
     """
 
     source: str
     root: Json = field(repr=False)
     problems: Problems = field(repr=False, compare=False)
     written: Callable[[Sequence[str | int]], Sequence[str | int]] | None = field(default=None, repr=False)
+    text: ReadText | None = field(default=None, repr=False, compare=False)
 
     def _path(self, path: Sequence[str | int]) -> tuple[str | int, ...]:
         """A path as errors show it."""

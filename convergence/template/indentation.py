@@ -38,7 +38,7 @@ def indented(
             mended = _with_inner(document, mended, known)
         if mended is not entries:
             root = _with(root, section, mended)
-    return document if root is document.root else dataclasses.replace(document, root=root)
+    return document if root is document.root else dataclasses.replace(document, root=root, text=None)
 
 
 def _with_entries(document: ParsedDocument, entries: Map, known: Collection[str], section: str) -> Map:

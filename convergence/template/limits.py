@@ -74,6 +74,20 @@ def exceeded(limit: str, allowed: int, subject: str, place: Place | None = None)
     return RequestLimitExceeded(f'{where}{subject}; the limit {limit} is {allowed}.')
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What something has taken of a `Budget`."""
+
+    steps: int = 0
+    text: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.steps + other.steps, self.text + other.text)
+
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.steps - other.steps, self.text - other.text)
+
+
 class Budget:
     """What is left of the limits that several parts of one call share."""
 
@@ -115,6 +129,19 @@ class Budget:
                 pending.extend(part)
             self.spend_text(size, subject)
         self.spend_steps(CALL_STEPS + count, subject)
+
+    @property
+    def spent(self) -> Spent:
+        """What was taken so far."""
+        return Spent(self.limits.max_steps - self._steps, self.limits.max_expanded_bytes - self._text)
+
+    def spend(self, spent: Spent, subject: str) -> None:
+        """Account for what was taken elsewhere.
+
+        :raises RequestLimitExceeded: there is less left.
+        """
+        self.spend_steps(spent.steps, subject)
+        self.spend_text(spent.text, subject)
 
     @property
     def steps_left(self) -> int:

@@ -80,6 +80,8 @@ class Mappings:
             means that.
         """
         overrides = self.of(name)
+        if not (overrides or self.types or self.base_url):
+            return type_
         tables = [*(override.types for override in overrides), self.types]
         for _ in range(LONGEST_CHAIN):
             following = (
@@ -98,6 +100,8 @@ class Mappings:
 
     def of(self, name: str) -> tuple[Override, ...]:
         """What is said about a resource: first what calls it by its name, then the patterns that fit it."""
+        if not self.overrides:
+            return ()
         for known, said in self._last:  # each resource is asked about several times in a row
             if known == name:
                 return said

@@ -15,7 +15,7 @@ from yaml.reader import ReaderError
 from convergence.core.model import Json
 from convergence.errors import Place, StackValidationFailed
 from convergence.template import scalars
-from convergence.template.document import Items, Map, ParsedDocument, short
+from convergence.template.document import Items, Map, ParsedDocument, ReadText, short
 from convergence.template.limits import Limits, exceeded
 from convergence.template.positions import Mark, Position, Positions
 from convergence.template.problems import Problems
@@ -96,8 +96,8 @@ class TemplateReader:
         self._nodes = 0
         self._length = 0
 
-    def read(self) -> Json:
-        """The root of the document.
+    def read(self) -> ParsedDocument:
+        """The document.
 
         :raises yaml.YAMLError: not YAML.
         :raises StackValidationFailed: something after which reading on makes no sense.
@@ -124,7 +124,8 @@ class TemplateReader:
                         self._give_up('only one YAML document is expected here; remove the line with "---"', event)
         finally:
             loader.dispose()
-        return self._root
+        text = ReadText(self._text, self._nodes, self._length, self._aliases > 0)
+        return ParsedDocument(self._source, self._root, self._problems, text=text)
 
     # --- events -----------------------------------------------------------------------------------------------
 
@@ -320,7 +321,7 @@ def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Par
         raise
     if size > limits.max_bytes:
         raise exceeded('max_bytes', limits.max_bytes, f'the {source} has {size} bytes')
-    return ParsedDocument(source, TemplateReader(text, source, limits, problems).read(), problems)
+    return TemplateReader(text, source, limits, problems).read()
 
 
 def place_of(text: str, position: int, source: str) -> Place:

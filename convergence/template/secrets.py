@@ -105,11 +105,13 @@ def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -
     Each once, after all that it requires; resources that require each other in a circle are refused elsewhere.
     """
     known = dict(definitions)
-    requires = {name: [one for one in each.requires if one in known] for name, each in known.items()}
     has_secrets = {
         kind: any(discretion.keeps_secret(kind, attribute) for attribute in (None, ''))
         for kind in {each.type for each in known.values()}
     }
+    if not any(has_secrets.values()) and not any(each.hidden or each.private for each in known.values()):
+        return known
+    requires = {name: [one for one in each.requires if one in known] for name, each in known.items()}
 
     def has_to_be_asked(other: str) -> bool:
         each = known[other]

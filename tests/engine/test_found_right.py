@@ -18,7 +18,8 @@ from convergence.resources.constraints import CustomConstraint, Range
 from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema, prop
-from tests.harness import things
+from convergence.template import definitions
+from tests.harness import hot, things
 
 NAMES = [f'r{number}' for number in range(6)]
 
@@ -50,6 +51,57 @@ def test_an_update_checks_what_it_changes(harness, checked):
     harness.goals.kept.clear()
     harness.update(stack, {**things(NAMES), 'r3': {'value': 'z'}})
     assert checked == NAMES, 'another engine has found nothing out yet'
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The names of the resources that are read in a template."""
+    found: list[str] = []
+    definition = definitions.Definitions._definition
+
+    def watched(self: Any, name: str, body: Any, scope: Any) -> Definition:
+        found.append(name)
+        return definition(self, name, body, scope)
+
+    monkeypatch.setattr(definitions.Definitions, '_definition', watched)
+    return found
+
+
+SIZED = {'parameters': {'size': {'type': 'string', 'default': 'small'}}}
+
+
+def test_an_update_reads_what_it_changes_under_the_same_circumstances(harness, read):
+    """Of a template that is text; see `tests/template/test_revision.py`."""
+    things_now = {**things(NAMES), 'r0': {'value': {'get_param': 'size'}}}
+
+    def update(*changed: str, **args: Any) -> list[str]:
+        read.clear()
+        given = {**things_now, **things(changed, 'new')}
+        harness.stacks.update_stack(harness.context, identity, hot(given, **SIZED), **args)
+        harness.run()
+        assert harness.state(identity['stack_id']) == 'UPDATE_COMPLETE'
+        return [*read]
+
+    identity = harness.stacks.create_stack(harness.context, 's', hot(things_now, **SIZED))
+    harness.run()
+    assert update('r3') == ['r3']
+    assert update('r3', 'r4') == ['r4']
+    larger = {'params': {'parameters': {'size': 'large'}}}
+    assert update('r4', **larger) == NAMES, 'nobody knows what the parameter leads to'
+    assert harness.row(identity['stack_id'], 'r0').properties == {'value': 'large'}
+    assert update('r5', **larger) == ['r4', 'r5']
+    harness.goals.kept.clear()
+    assert update('r1', **larger) == NAMES
+
+
+def test_a_definition_is_held_once(harness):
+    """Also where all of a template is read, which then has other definitions that say the same."""
+    stack = harness.created(things(NAMES))
+    harness.stacks.update_stack(harness.context, {'stack_id': stack}, hot({**things(NAMES), 'new': 'x'}, **SIZED))
+    row = harness.stack(stack)
+    compiled = harness.goals.compiled(row, row.template_id)
+    assert compiled.as_read is not None
+    assert all(each is compiled.goal.definitions[name] for name, each in compiled.as_read.definitions.items())
 
 
 def test_what_was_accepted_by_somebody_else_is_checked_again(harness, checked):

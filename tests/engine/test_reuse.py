@@ -29,7 +29,7 @@ def compiled(monkeypatch):
     run = compiler._Compilation.run
 
     def watched(self: Any, *arguments: Any) -> Any:
-        found.append(self._identity.stack_name)
+        found.append(self._request.identity.stack_name)
         return run(self, *arguments)
 
     monkeypatch.setattr(compiler._Compilation, 'run', watched)

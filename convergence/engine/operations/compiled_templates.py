@@ -168,7 +168,10 @@ def made_from(content: Mapping[str, Json], project_id: str) -> str:
 
 
 def held_bytes(value: object) -> int:
-    """How many bytes a value holds with all that is in it, about. Long texts are counted once, wherever they stand."""
+    """How many bytes a value holds with all that is in it, about.
+
+    Long texts and definitions are counted once, wherever they stand.
+    """
     size, seen, pending = 0, set[int](), [value]
     take, size_of = pending.extend, sys.getsizeof
     while pending:
@@ -186,6 +189,9 @@ def held_bytes(value: object) -> int:
         elif isinstance(each, (list, tuple)):
             take(each)
         elif isinstance(each, Definition):
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
             size += _DEFINITION
             take(filter(None, _PARTS_OF_DEFINITION(each)))
         elif is_dataclass(each):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors, logs, template
@@ -28,6 +29,17 @@ from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.values import replace
 
 NOTHING = Goal()
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundRight:
+    """Under what a template was found to be right.
+
+    :param circumstances: all that it was compiled from besides its text, as `made_from` tells it.
+    """
+
+    permits: Permits
+    circumstances: str
 
 
 class Goals:
@@ -64,7 +76,7 @@ class Goals:
         self.sent = Sent(limits, self._accepted, most_bytes // 16)
         self.submission, self.environment = self.sent.submission, self.sent.environment
         self.document = self.sent.document
-        self._sound: LastUsed[Permits] = LastUsed(most_bytes // 16)
+        self._sound: LastUsed[_FoundRight] = LastUsed(most_bytes // 16)
 
     def compile(
         self, stack: Stack, submission: Submission, permits: Permits, *, trusting: bool = False
@@ -81,23 +93,31 @@ class Goals:
         """
         key, identity = made_from(submission.content(), stack.project_id), identity_of(stack)
         compiled, project_id = self.kept.get(key, identity), stack.project_id
-        is_trusted = trusting and self._sound.get(key) == permits
+        found, circumstances = self._sound.get(key), made_from(submission.circumstances(), project_id)
+        is_trusted = trusting and found is not None and found.permits == permits
         if compiled is None or not (is_trusted or self._is_right(key, compiled, submission, project_id, permits)):
-            before = self._found_right(self.kept.key_of(stack.template_id or ''), identity)
-            compiled = self._analyse(stack, submission, self._installation)
-            compiled = replace(compiled, goal=compiled.goal.sharing(before))
+            before, earlier = self._found_right(self.kept.key_of(stack.template_id or ''), identity, circumstances)
+            compiled = self._analyse(stack, submission, self._installation, earlier).sharing(before)
             self._check(compiled, submission, project_id, permits, sound=before)
             compiled = self.kept.keep(key, identity, with_implied(compiled, submission.implied or {}))
-        self._sound.keep(key, permits)
+        self._sound.keep(key, _FoundRight(permits, circumstances))
         logs.conceal(compiled.secrets)
         self.refuse_changed(stack, compiled)
         said = submission.implied
         return compiled if said is not None else with_implied(compiled, ask_for_implied(compiled, self._registry))
 
-    def _found_right(self, key: str, identity: template.StackIdentity) -> Goal:
-        """The goal of a template that this engine has checked itself; an empty one where it has not."""
-        compiled = self.kept.get(key, identity) if self._sound.get(key) is not None else None
-        return NOTHING if compiled is None else compiled.goal
+    def _found_right(
+        self, key: str, identity: template.StackIdentity, circumstances: str
+    ) -> tuple[Goal, template.Compiled | None]:
+        """The goal of a template that this engine has checked itself; an empty one where it has not.
+
+        :returns: with it, what it was compiled to, if that was under the same circumstances.
+        """
+        found = self._sound.get(key)
+        compiled = self.kept.get(key, identity) if found is not None else None
+        if compiled is None or found is None:
+            return NOTHING, None
+        return compiled.goal, compiled if circumstances and found.circumstances == circumstances else None
 
     def _is_right(
         self, key: str, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits
@@ -274,7 +294,13 @@ class Goals:
         logs.conceal(kept.secrets)
         return kept
 
-    def _analyse(self, stack: Stack, submission: Submission, installation: template.Installation) -> template.Compiled:
+    def _analyse(
+        self,
+        stack: Stack,
+        submission: Submission,
+        installation: template.Installation,
+        earlier: template.Compiled | None = None,
+    ) -> template.Compiled:
         self.kept.make_room_for(submission.template)
         compiled = template.analyse(
             submission.template,
@@ -283,6 +309,7 @@ class Goals:
             files=submission.files,
             facade=submission.facade,
             installation=installation,
+            earlier=earlier,
         )
         logs.conceal(compiled.secrets)
         return self.nesting(with_asked(compiled, submission), submission, stack.project_id)

@@ -47,6 +47,10 @@ class Submission:
         """Whether both ask for the same, whatever resource types had to say of them."""
         return replace(self, implied=None).content() == replace(other, implied=None).content()
 
+    def circumstances(self) -> dict[str, Json]:
+        """All that a template is compiled from besides its text."""
+        return replace(self, template='', implied=None).content()
+
     def content(self) -> dict[str, Json]:
         """As it is kept in a template row."""
         source = self.template if isinstance(self.template, str) else dict(self.template)
