@@ -40,7 +40,7 @@ class Compiled:
     :param parameters: by name, pseudo parameters included.
     :param outputs: by name.
     :param templates: the texts of the templates that resources are, by their types.
-    :param is_personal: whether anything in it depends on which stack of the project it is for.
+    :param is_personal: whether anything in it may depend on which stack of the project it is for.
     :param as_read: what another text may have in common with it; None where that is not told by its lines.
     """
 
@@ -198,10 +198,11 @@ class _Request:
     def revised(self, text: str, earlier: Compiled) -> Compiled | None:
         """What a text is compiled to by reading what differs from an earlier one.
 
-        None where that cannot be done, or anything is wrong: who reads it as a whole gets to know what, and where.
+        None where that cannot be done, or where anything is wrong or warned of: who reads it as a whole gets to know
+        what, and where.
         """
-        limits = self.installation.limits
-        revision = None if earlier.as_read is None else Revision.of(text, earlier.as_read, limits)
+        limits, before = self.installation.limits, earlier.as_read
+        revision = None if before is None or earlier.warnings else Revision.of(text, before, limits)
         if revision is None:
             return None
         try:

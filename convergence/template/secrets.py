@@ -96,7 +96,10 @@ def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -
             if not met[source] <= met[name]:
                 met[name] |= met[source]
                 news.append(name)
-    return {name: replace(definition, secrets=tuple(sorted(met[name]))) for name, definition in definitions.items()}
+    return {
+        name: replace(definition, secrets=tuple(sorted(met[name]))) if met[name] else definition
+        for name, definition in definitions.items()
+    }
 
 
 def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -> dict[str, Definition]:

@@ -12,6 +12,7 @@ import pytest
 from convergence import template
 from convergence.core.digest import digest
 from convergence.core.model import Action, Definition, Goal
+from convergence.engine.operations.compiled_templates import held_bytes
 from convergence.errors import StackValidationFailed
 from convergence.resources import validation
 from convergence.resources.constraints import CustomConstraint, Range
@@ -19,7 +20,9 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema, prop
 from convergence.template import definitions
+from convergence.template.limits import Limits
 from tests.harness import hot, things
+from tests.reality import Thing
 
 NAMES = [f'r{number}' for number in range(6)]
 
@@ -92,6 +95,44 @@ def test_an_update_reads_what_it_changes_under_the_same_circumstances(harness, r
     assert update('r5', **larger) == ['r4', 'r5']
     harness.goals.kept.clear()
     assert update('r1', **larger) == NAMES
+
+
+def test_what_types_imply_is_asked_and_all_else_is_not_read_again(harness, read):
+    """The template of the row has what types have said, what a user sends has not."""
+    harness.registry._types['Test::Port'] = Implying(harness.reality)
+    wanted = {**things(NAMES), 'port': {'type': 'Test::Port'}}
+    stack = harness.created(wanted)
+    assert harness.row(stack, 'port').definition.implied == tuple(NAMES)
+    for value in 'yz':
+        read.clear()
+        harness.update(stack, {**wanted, 'r3': {'value': value}})
+        harness.run()
+        assert read == ['r3']
+        assert harness.row(stack, 'port').definition.implied == tuple(NAMES)
+
+
+class Implying(Thing):
+    """Comes after all others."""
+
+    def implied(self, own, template):
+        """All others."""
+        return [each.name for each in template.values() if each.name != own.name]
+
+
+@pytest.mark.parametrize(
+    'sections',
+    [
+        {'environment': {'parameters': {}}},
+        {'environment': {'parameters': {}, 'encrypted_param_names': ['size']}},
+        {'environment': {'resource_registry': {'Test::*': 'Test::*', 'resources': {'*': {'hooks': 'pre-delete'}}}}},
+    ],
+    ids=['plain', 'hidden', 'hooks'],
+)
+def test_a_compiled_template_is_not_twice_as_large_for_what_was_read_of_it(sections):
+    """Also where the environment has a say in each definition."""
+    text = hot({f'r{number}': {'value': f'text {number}'} for number in range(200)}, **SIZED)
+    compiled = template.compile(text, identity=template.StackIdentity('', '', 'p'), **sections).settled(Limits())
+    assert held_bytes(compiled) < 1.8 * held_bytes(replace(compiled, as_read=None))
 
 
 def test_a_definition_is_held_once(harness):

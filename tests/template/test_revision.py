@@ -72,8 +72,11 @@ def told(text: str, earlier: Compiled | None) -> tuple[object, ...]:
         return type(error), str(error)
     wrong = [(str(each), each.place, each.excerpt) for each in (*compiled.problems.found(), *compiled.warnings)]
     places = [compiled.place('resources', name, 'type') for name in compiled.goal.definitions]
-    order = [*compiled.goal.definitions]
-    return replace(compiled, is_personal=False), order, wrong, places, [*compiled.outputs]
+    said = [
+        (repr(each), each.secrets, each.hidden, each.private, each.asked) for each in compiled.goal.definitions.values()
+    ]
+    # Who takes a template for one of its stack alone without need does no harm.
+    return replace(compiled, is_personal=False), said, wrong, places, [*compiled.outputs.values()]
 
 
 @pytest.fixture
@@ -174,6 +177,22 @@ MISLEADING = {
     'indented otherwise': ('  a: {type: T}\n  b: {type: T}\n', '    a: {type: T}\n    b: {type: T}\n'),
     'a tab': ('  a: {type: T}\n  b: {type: T}\n', '  a: {type: T}\n\tb: {type: T}\n'),
     'another break': ('  a: {type: T}\n  b: {type: T}\n', '  a: {type: T}\n  b: {type: T} # \u2028  c: {type: T}\n'),
+    'another break between two': (
+        '  a: {type: T}\n  b: {type: T}\n',
+        '  # all\u2028  new: {type: T}\n  a: {type: T}\n  b: {type: T}\n',
+    ),
+    'something between the section and the first': (
+        '  a: {type: T}\n  b: {type: T}\n',
+        '  # all\n\n  a: {type: U}\n  b: {type: T}\n',
+    ),
+    'a break that hides a resource': (
+        '  a: {type: T, properties: {x: "\n  b: "}}\r  b: {type: T}\n',
+        '  a: {type: T}\n  b: "}}\r  b: {type: T}\n',
+    ),
+    'a warning of another one': (
+        '  a: {type: T, properties: {x: {get_parm: size}}}\n  b: {type: T}\n',
+        '  a: {type: T, properties: {x: {get_parm: size}}}\n  b: {type: U}\n',
+    ),
     'all in one line': ('  a: {type: T}\n', '  {a: {type: T}}\n'),
     'nothing': ('  a: {type: T}\n', ''),
     'no map': ('  a: {type: T}\n', '  - a\n'),
@@ -205,8 +224,15 @@ MISLEADING = {
 
 @pytest.mark.parametrize('name', MISLEADING)
 def test_lines_that_mislead(name):
-    before, after = (HEAD + '  web: {type: T}\n' + each + TAIL for each in MISLEADING[name])
-    for old, new in ((before, after), (after, before)):
+    before, after = MISLEADING[name]
+    web = '  web: {type: T}\n'
+    pairs = [
+        (HEAD + each + web + TAIL, HEAD + other + web + TAIL) for each, other in ((before, after), (after, before))
+    ]
+    pairs += [
+        (HEAD + web + each + TAIL, HEAD + web + other + TAIL) for each, other in ((before, after), (after, before))
+    ]
+    for old, new in pairs:
         try:
             earlier = whole(old)
         except ConvergenceError:
@@ -251,7 +277,7 @@ LINES = [
     '  web:', '  a:', '  b:', ' c:', '    type: T', '  type: T', '    properties: {x: 1}', '    properties:', '      x: |',
     '        a:', '  # a', '', '    properties: {x: "', '"}', '  "}', '  }', '    depends_on: a', '    x: &p', '    y: *p',
     '  - a', '  a: {type: T}', '  b: {type: T, depends_on: [a]}', '  b: {type: T, properties: {y: {get_attr: [a, b]}}}',
-    '    condition: large', 'outputs:', '  o: {value: 1}', 'a:', '---', "  'b': {type: T}", '    properties: {x:', '      y: 3',
+    '    condition: large', 'outputs:', '  o: {value: 1}', 'a:', '---', "  'b': {type: T}", '    properties: {x:', '      y: 3', '  # x\r  d: {type: T}', '  # y\x85  e: {type: T}',
     '  a: &p {type: T}', '  c: *p', '    metadata: {z: >', '   long', '  ? a', '  : b', '  a : {type: T}',
 ]  # fmt: skip
 

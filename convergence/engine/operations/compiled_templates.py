@@ -170,7 +170,7 @@ def made_from(content: Mapping[str, Json], project_id: str) -> str:
 def held_bytes(value: object) -> int:
     """How many bytes a value holds with all that is in it, about.
 
-    Long texts and definitions are counted once, wherever they stand.
+    Long texts, definitions and what they consist of are counted once, wherever they stand.
     """
     size, seen, pending = 0, set[int](), [value]
     take, size_of = pending.extend, sys.getsizeof
@@ -191,9 +191,10 @@ def held_bytes(value: object) -> int:
         elif isinstance(each, Definition):
             if id(each) in seen:
                 continue
-            seen.add(id(each))
+            parts = [part for part in _PARTS_OF_DEFINITION(each) if part and id(part) not in seen]
+            seen.update(map(id, (each, *parts)))
             size += _DEFINITION
-            take(filter(None, _PARTS_OF_DEFINITION(each)))
+            take(parts)
         elif is_dataclass(each):
             take(getattr(each, part.name) for part in fields(each))
         size += size_of(each)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from convergence.resources.secrets import Declared, known_secrets
 from convergence.resources.validation import validate
 from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.values import replace
+
+LOG = logging.getLogger(__name__)
 
 NOTHING = Goal()
 
@@ -109,9 +112,10 @@ class Goals:
     def _found_right(
         self, key: str, identity: template.StackIdentity, circumstances: str
     ) -> tuple[Goal, template.Compiled | None]:
-        """The goal of a template that this engine has checked itself; an empty one where it has not.
+        """What has been found out about a template: its goal, if this engine itself has found it to be right.
 
-        :returns: with it, what it was compiled to, if that was under the same circumstances.
+        :param circumstances: of another template that is compiled now.
+        :returns: an empty goal else; with it what it was compiled to, if that was under the same circumstances.
         """
         found = self._sound.get(key)
         compiled = self.kept.get(key, identity) if found is not None else None
@@ -134,7 +138,9 @@ class Goals:
 
     def keep(self, stack: Stack, row: Template, compiled: template.Compiled) -> None:
         """Keep what a template that was just stored has been compiled to."""
-        key = made_from(row.content, stack.project_id)
+        key, sent = made_from(row.content, stack.project_id), Submission.from_content(row.content)
+        if sent.implied and (found := self._sound.get(made_from(sent.itself().content(), stack.project_id))):
+            self._sound.keep(key, found)
         self.kept.keep(key, identity_of(stack), compiled)
         self.kept.note(row.id, key)
 
@@ -301,7 +307,8 @@ class Goals:
         installation: template.Installation,
         earlier: template.Compiled | None = None,
     ) -> template.Compiled:
-        self.kept.make_room_for(submission.template)
+        if earlier is None:
+            self.kept.make_room_for(submission.template)
         compiled = template.analyse(
             submission.template,
             identity=identity_of(stack),
@@ -311,6 +318,10 @@ class Goals:
             installation=installation,
             earlier=earlier,
         )
+        if earlier is not None:
+            total = len(compiled.goal.definitions)
+            anew = total if compiled.as_read is None else compiled.as_read.anew
+            LOG.debug('%d of %d resources of stack %s were read anew', anew, total, stack.id)
         logs.conceal(compiled.secrets)
         return self.nesting(with_asked(compiled, submission), submission, stack.project_id)
 

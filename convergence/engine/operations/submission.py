@@ -43,13 +43,17 @@ class Submission:
         """The same, with what resource types have said of the goal that was made of it."""
         return replace(self, implied=implied_in(goal.definitions))
 
+    def itself(self) -> Submission:
+        """The same, without what resource types had to say of it."""
+        return replace(self, implied=None)
+
     def is_like(self, other: Submission) -> bool:
         """Whether both ask for the same, whatever resource types had to say of them."""
-        return replace(self, implied=None).content() == replace(other, implied=None).content()
+        return self.itself().content() == other.itself().content()
 
     def circumstances(self) -> dict[str, Json]:
         """All that a template is compiled from besides its text."""
-        return replace(self, template='', implied=None).content()
+        return replace(self.itself(), template='').content()
 
     def content(self) -> dict[str, Json]:
         """As it is kept in a template row."""
