@@ -95,7 +95,7 @@ def test_members_that_are_alike_are_compiled_once(harness, monkeypatch, told, co
     run = compiler._Compilation.run
 
     def watched(self: Any, *arguments: Any) -> Any:
-        looked.append(self._identity.stack_id)
+        looked.append(self._request.identity.stack_id)
         return run(self, *arguments)
 
     inner = hot({'thing0': {'value': told}}, outputs={'told': {'value': {'get_attr': ['thing0', 'value']}}})
