@@ -67,6 +67,7 @@ bench: $(VENV)/installed
 
 # Sizes for the plots; the rest at the size that it has by itself.
 figures: $(VENV)/installed
+	@$(VENV)/bin/python $(PIP) --editable '.[bench]'
 	@$(VENV)/bin/python -m tests.bench --only operations workers nested requests stored crowd share idle giant \
 		--sizes 100 1000 10000 --json docs/figures.json $(ARGUMENTS)
 	@$(VENV)/bin/python -m tests.bench.report

@@ -1,6 +1,7 @@
 """Figures of ``make figures`` as a page: tables, plots, and what an installation of any size would do.
 
-Run as ``python -m tests.bench.report``: reads docs/figures.json, writes docs/measured.rst and docs/plots/*.svg.
+Run as ``python -m tests.bench.report``: reads docs/figures.json, adds to it what is simulated of larger installations,
+writes docs/measured.rst and docs/plots/*.svg.
 """
 
 from __future__ import annotations
@@ -8,87 +9,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tests.bench.charts import Line, chart
+from tests.bench.costs import BROKER_CORES, DATABASE_CORES, Cost, capacity, cost_of
 
 DOCS = Path(__file__).parents[2] / 'docs'
 FIGURES, PAGE, PICTURES = DOCS / 'figures.json', DOCS / 'measured.rst', DOCS / 'plots'
 
 WORKERS = (1, 10, 100, 1000)
-DATABASE_CORES = 32
-"""Of the largest database server that is reckoned with."""
-BROKER_CORES = 8
 REAL = ('postgresql', 'mariadb')
 OPERATIONS = ('create', 'update all', 'update one', 'no-op update', 'delete')
 MIB = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Seconds of processor time that one resource takes of each part, however many there are."""
-
-    engine: float
-    worker: float
-    database: float
-    broker: float
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What so many workers would do, each on a core of its own.
-
-    :param possible: resources in a second that the workers alone would do.
-    :param reached: the same with one database and one broker of the size that is reckoned with.
-    :param engines: cores of engines that are busy then.
-    :param full: the part that is full first.
-    :param installations: how many of them, each with a database and a broker, keep all the workers busy.
-    """
-
-    workers: int
-    possible: float
-    database_cores: float
-    broker_cores: float
-    reached: float
-    engines: float
-    full: str
-    installations: int
-
-
-def capacity(cost: Cost, workers: int) -> Capacity:
-    """Every part does a share of each resource, so the part that is full first bounds all."""
-    bounds = {
-        'the workers': workers / cost.worker,
-        'the database': DATABASE_CORES / cost.database if cost.database else float('inf'),
-        'the broker': BROKER_CORES / cost.broker if cost.broker else float('inf'),
-    }
-    full = min(bounds, key=lambda part: bounds[part])
-    possible, reached = bounds['the workers'], bounds[full]
-    needed = -(-possible // min(bounds['the database'], bounds['the broker']))
-    return Capacity(
-        workers,
-        possible,
-        possible * cost.database,
-        possible * cost.broker,
-        reached,
-        reached * cost.engine,
-        full,
-        int(needed),
-    )
-
-
-def cost_of(measured: Mapping[str, Any]) -> Cost:
-    """What one resource costs, by one measured operation."""
-    size, used = measured['size'], measured['took']['cpu_s']
-    database = used.get(measured['installation'], 0.0)
-    return Cost(
-        used.get('engine', 0.0) / size,
-        used.get('worker', used.get('embedded', 0.0)) / size,
-        database / size,
-        used.get('rabbitmq', 0.0) / size,
-    )
 
 
 def page(figures: Mapping[str, Any]) -> str:
@@ -102,6 +36,7 @@ def page(figures: Mapping[str, Any]) -> str:
         *_costs(operations),
         *_pictures(figures),
         *_capacities(operations),
+        *_cells(figures),
         *_cases(figures),
     ]
     return '\n\n'.join(parts) + '\n'
@@ -200,17 +135,20 @@ def _grouped(measured: Sequence[Mapping[str, Any]], *keys: str) -> dict[tuple[st
     return found
 
 
+def costs(operations: Sequence[Mapping[str, Any]]) -> dict[str, Cost]:
+    """For each installation what a resource of the largest flat stack costs that was created there."""
+    found = {}
+    for installation in REAL:
+        wanted = (installation, 'flat', 'create')
+        flat = [each for each in operations if (each['installation'], each['shape'], each['operation']) == wanted]
+        if flat:
+            found[installation] = cost_of(max(flat, key=lambda each: int(each['size'])))
+    return found
+
+
 def _capacities(operations: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """What more workers would do, by the largest flat stack that was created on each installation."""
-    for installation in REAL:
-        flat = [
-            each
-            for each in operations
-            if (each['installation'], each['shape'], each['operation']) == (installation, 'flat', 'create')
-        ]
-        if not flat:
-            continue
-        cost = cost_of(max(flat, key=lambda each: int(each['size'])))
+    for installation, cost in costs(operations).items():
         yield from _titled(f'More workers: {installation}', '=')
         yield (
             f'Reckoned with a database of {DATABASE_CORES} cores and a broker of {BROKER_CORES}, each worker on a core of '
@@ -242,6 +180,29 @@ def _capacities(operations: Sequence[Mapping[str, Any]]) -> Iterable[str]:
                     str(found.installations),
                 )
             )
+        yield _table(rows)
+
+
+def _cells(figures: Mapping[str, Any]) -> Iterable[str]:
+    """What was simulated of more workers and installations."""
+    for installation, found in figures.get('cells', {}).items():
+        yield from _titled(f'More installations: {installation}', '=')
+        yield (
+            'Simulated with the costs above, as a closed network of queues: threads wait for the core of their worker, '
+            f'for one of {DATABASE_CORES} cores of the database, for a commit on the disk.'
+        )
+        rows = [('workers', 'installations', 'resources/s', 'of the bound', 'workers busy', 'databases busy')]
+        rows += [
+            (
+                f'{each["workers"]:,}',
+                str(each['installations']),
+                f'{each["rate"]:,.0f}',
+                f'{each["rate"] / each["bound"]:.2f}',
+                f'{each["workers_busy"]:.0%}',
+                f'{each["database_busy"]:.0%}',
+            )
+            for each in found
+        ]
         yield _table(rows)
 
 
@@ -288,7 +249,14 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 def main() -> int:
     """Write the page and its pictures."""
+    from tests.bench.cells import series
+
     figures = json.loads(FIGURES.read_text(encoding='utf-8'))
+    figures['cells'] = {
+        installation: [asdict(each) for each in series(cost, WORKERS)]
+        for installation, cost in costs(figures.get('operations', [])).items()
+    }
+    FIGURES.write_text(json.dumps(figures, indent=1) + '\n', encoding='utf-8')
     PAGE.write_text(page(figures), encoding='utf-8')
     PICTURES.mkdir(exist_ok=True)
     for name, (_, drawing) in plots(figures).items():

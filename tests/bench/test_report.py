@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.bench.charts import Line, chart
-from tests.bench.report import FIGURES, PAGE, PICTURES, Cost, capacity, page, plots
+from tests.bench.costs import Cost, capacity
+from tests.bench.report import FIGURES, PAGE, PICTURES, page, plots
 
 COST = Cost(engine=0.0003, worker=0.005, database=0.0025, broker=0.0005)
 
