@@ -254,7 +254,6 @@ def test_lines_that_mislead(name):
             among(SHOP, 'of a shop', '"of\nresources:\n  a: 1\nb: a"'),
             among(SHOP, 'of a shop', '"of\nresources:\n  a: 2\nb: a"'),
         ),
-        (HEAD + WEB + NET, HEAD + WEB + among(NET, 'net', 'net')),
         (HEAD + WEB + NET, HEAD + WEB + among(NET, 'name', 'title')),
         (HEAD + WEB + NET, HEAD + WEB + NET.rstrip()),
         (EARLY + NET + LATE, EARLY + NET + among(LATE, '3', '4')),

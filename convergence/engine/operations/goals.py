@@ -96,7 +96,8 @@ class Goals:
         """
         key, identity = made_from(submission.content(), stack.project_id), identity_of(stack)
         compiled, project_id = self.kept.get(key, identity), stack.project_id
-        found, circumstances = self._sound.get(key), made_from(submission.circumstances(), project_id)
+        found = self._sound.get(key)
+        circumstances = made_from(submission.circumstances(), project_id) if found is None else found.circumstances
         is_trusted = trusting and found is not None and found.permits == permits
         if compiled is None or not (is_trusted or self._is_right(key, compiled, submission, project_id, permits)):
             before, earlier = self._found_right(self.kept.key_of(stack.template_id or ''), identity, circumstances)
