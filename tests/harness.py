@@ -27,9 +27,9 @@ from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM
 from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
 from convergence.engine.nesting.giving import NestingLimits
-from convergence.engine.nesting.values import NestedReads
-from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.stacks import StackLimits
+from convergence.engine.reads.nested_values import NestedReads
+from convergence.engine.signals.addresses import SignalAddresses
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.engine.wiring import EngineOptions, wire_engine

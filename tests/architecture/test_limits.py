@@ -73,7 +73,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('vague_results', 'convergence/simulator/sqlstore.py CatchingUp.execute'): 'a result of SQLAlchemy, or `Shown`',
     ('vague_results', 'convergence/simulator/sqlstore.py Shown.first'): 'whatever row the statement asks for',
     ('long_files', 'convergence/core/rows.py'): 'one value for each kind of row, with the meaning of every column',
-    ('large_classes', 'convergence/engine/operations/traversals.py Traversals'): 'whatever begins or ends a traversal',
+    ('large_classes', 'convergence/engine/traversals/traversals.py Traversals'): 'whatever begins or ends a traversal',
     ('large_classes', 'convergence/db/memory/queries.py MemorySweeps'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/ports.py SweepsPort'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/queries/sweeps.py Sweeps'): 'one method for each question of a sweeper',

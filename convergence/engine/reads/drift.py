@@ -13,8 +13,8 @@ from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.db.ports import ObservationsPort, RosterPort
 from convergence.db.queries.stacks import StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
