@@ -1,10 +1,9 @@
-"""Checks samples of what groups will be made of, together with the template that the groups are in.
+"""Checks samples of the members of groups, together with the template that contains the groups.
 
-`convergence.engine.compile.nested_preview` looks at whole nested stacks as they will be; of a group it can do so only
-where all of its properties are known. A sample (`NestedType.foreseen`: the first member, the deployment on any server) can be
-checked though nobody knows yet how many members there will be, and its type says where in its properties each part
-stands: so what is wrong with members is told at the line that the user has written; in a file that members are made
-from, there.
+`convergence.engine.compile.nested_preview` checks whole nested stacks; for a group it needs all properties. A sample
+(`NestedType.foreseen`: the first member, the deployment on any server) can be checked before the number of members is
+known. Its type names the properties that each part comes from, so a problem with members is reported at the line that
+the user has written, or in the file that the members are made from.
 """
 
 from __future__ import annotations
