@@ -42,7 +42,7 @@ def insert(database: Any, rows: int = 1) -> None:
         connection.execute(
             TEMPLATE.insert(),
             [
-                {'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}, 'unlike': ()}
+                {'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}, 'changed_names': ()}
                 for number in range(rows)
             ],
         )
@@ -87,7 +87,7 @@ READABLE = {
     'requires',
     'status_reason',
     'tags',
-    'unlike',  # names of resources
+    'changed_names',  # names of resources
 }
 """Names of columns for texts of any length that are not sealed: names, ids, and texts in which secrets are masked."""
 

@@ -31,11 +31,19 @@ INSERT_TEMPLATE = FewRows(TEMPLATE, stored_names(Template))
 
 
 def _purge_all_but(length: int) -> Delete:
-    # Rows may still name what a kept one is alike to. Without DISTINCT MySQL would not read the table it deletes from.
+    # Rows may still name the equivalent of a kept template. Without DISTINCT, MySQL refuses to read the
+    # table from which it deletes.
     kept = among(TEMPLATE.c.id, 'keep', length)
-    alike = select(TEMPLATE.c.alike_id).where(kept, TEMPLATE.c.alike_id.is_not(None)).distinct().subquery()
+    equivalent = (
+        select(TEMPLATE.c.equivalent_template_id)
+        .where(kept, TEMPLATE.c.equivalent_template_id.is_not(None))
+        .distinct()
+        .subquery()
+    )
     return delete(TEMPLATE).where(
-        TEMPLATE.c.stack_id == bindparam('stack'), not_(kept), TEMPLATE.c.id.not_in(select(alike.c.alike_id))
+        TEMPLATE.c.stack_id == bindparam('stack'),
+        not_(kept),
+        TEMPLATE.c.id.not_in(select(equivalent.c.equivalent_template_id)),
     )
 
 
