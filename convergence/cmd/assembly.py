@@ -17,15 +17,15 @@ from convergence.cmd.local_provider import local_provider
 from convergence.cmd.notifying import ToldOutside, audience
 from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
+from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
-from convergence.db.queries.overview import Overview
-from convergence.db.queries.purges import DAY_S, Keep
-from convergence.db.queries.software import SoftwareRows
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.witness import Witness
+from convergence.db.repositories.purges import DAY_S, Keep
+from convergence.db.repositories.reads.overview import Overview
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.software import SoftwareRows
+from convergence.db.repositories.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.schema.sealing import opened, seal_of
-from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.engine.asking import WorkerQuestions
 from convergence.engine.nesting.giving import NestingLimits

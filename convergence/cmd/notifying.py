@@ -9,11 +9,11 @@ from oslo_config import cfg
 
 from convergence.config import Settings
 from convergence.db.ports import Ports
-from convergence.db.queries.outbox import Outbox
-from convergence.db.queries.progress import UntoldProgress
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.webhooks import WebhookRows
-from convergence.db.statements.outbox import Audience
+from convergence.db.repositories.outbox import Outbox
+from convergence.db.repositories.progress import UntoldProgress
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.webhooks import WebhookRows
+from convergence.db.statements.applying.outbox import Audience
 from convergence.db.statements.store import Store
 from convergence.engine.notifications.addresses import networks
 from convergence.engine.notifications.names import NameResolution

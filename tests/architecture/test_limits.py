@@ -76,8 +76,11 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/engine/operations/traversals.py Traversals'): 'whatever begins or ends a traversal',
     ('large_classes', 'convergence/db/memory/queries.py MemorySweeps'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/ports.py SweepsPort'): 'one method for each question of a sweeper',
-    ('large_classes', 'convergence/db/queries/sweeps.py Sweeps'): 'one method for each question of a sweeper',
-    ('long_files', 'convergence/db/queries/sweeps.py'): 'one statement and one method for each question of a sweeper',
+    ('large_classes', 'convergence/db/repositories/sweeps.py Sweeps'): 'one method for each question of a sweeper',
+    (
+        'long_files',
+        'convergence/db/repositories/sweeps.py',
+    ): 'one statement and one method for each question of a sweeper',
     ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
     ('wide_functions', 'convergence/worker/checks.py __init__'): 'what a node comes through, part by part',

@@ -3,7 +3,7 @@
 import pytest
 
 from convergence import errors
-from convergence.db.queries.software import SoftwareRows
+from convergence.db.repositories.software import SoftwareRows
 from convergence.engine.operations.software import Software
 from tests.harness import Context
 

@@ -7,7 +7,7 @@ import pytest
 from convergence import errors, signing
 from convergence.concurrency import Task
 from convergence.core.software import IN_PROGRESS
-from convergence.db.queries.software import SoftwareRows
+from convergence.db.repositories.software import SoftwareRows
 from convergence.engine.operations.software import Software
 from convergence.engine.reads.resources import ResourceReads
 from convergence.worker.attempt import Pace

@@ -1205,14 +1205,14 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: the sweeper finds no rows of the dead',
-        (Edit('convergence.db.queries.sweeps:Sweeps.orphaned', 'self._read(ORPHANED, limit)', '[]'),),
+        (Edit('convergence.db.repositories.sweeps:Sweeps.orphaned', 'self._read(ORPHANED, limit)', '[]'),),
         ('worker_dies_in_a_call',),
         storage=in_sqlite,
         sweeps=20,
     ),
     Mutant(
         'SQL: the sweeper finds no operation that is past its deadline',
-        (Edit('convergence.db.queries.sweeps:Sweeps.overdue', 'self._read(OVERDUE, limit)', '[]'),),
+        (Edit('convergence.db.repositories.sweeps:Sweeps.overdue', 'self._read(OVERDUE, limit)', '[]'),),
         ('stuck_creation_exceeds_its_time',),
         storage=in_sqlite,
     ),

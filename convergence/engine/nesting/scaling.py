@@ -25,7 +25,7 @@ from convergence.core.rows import Event, Resource, Stack, Traversal
 from convergence.core.scaling import Scaling
 from convergence.core.views import PlanView, SignalView
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.engine.nesting.operations import Nesting

@@ -14,7 +14,7 @@ from convergence.core.request import Offer
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.nesting.content import UPDATE_POLICY, asked_inside, facade_of, submission_of
 from convergence.engine.nesting.goals import NestedGoals

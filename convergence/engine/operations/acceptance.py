@@ -9,7 +9,7 @@ from convergence.core.acceptance import AcceptanceOutcome, accept, withdraw
 from convergence.core.observation import LookSource, Observation, ObservedState
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ObservationsPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import Transactions
 from convergence.documents import Document

@@ -12,7 +12,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import Transactions
 from convergence.documents import Document

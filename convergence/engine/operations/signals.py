@@ -17,7 +17,7 @@ from convergence.core.rows import Resource, Stack
 from convergence.core.signals import clear, receive
 from convergence.core.views import SignalView
 from convergence.db.ports import Ports
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.dispatch import Dispatcher
 from convergence.documents import Document

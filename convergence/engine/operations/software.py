@@ -8,7 +8,7 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Json
 from convergence.core.software import DEFAULT_GROUP, SoftwareConfig, SoftwareDeployment, for_agents
-from convergence.db.queries.software import SoftwareRows
+from convergence.db.repositories.software import SoftwareRows
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.reads.formats import moment

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from convergence import errors
 from convergence.core.rows import Stack
-from convergence.db.queries.webhooks import Webhook, WebhookRows
+from convergence.db.repositories.webhooks import Webhook, WebhookRows
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.notifications.addresses import AddressRefused, Destination, checked, destination

@@ -11,7 +11,7 @@ from convergence.core.decide import was_never_made
 from convergence.core.model import Action, Definition, DeletionPolicy, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.nesting.wants import Wants
 from convergence.engine.operations.stacks import Stacks

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from convergence import errors
 from convergence.core.rows import Stack
-from convergence.db.queries.stacks import StackReader
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.operations.compiled_templates import MIB, LastUsed
 from convergence.engine.reads import formats

@@ -11,7 +11,7 @@ from convergence.core.model import Definition, Json, Output
 from convergence.core.observation import DriftSummary, KnownObject, LookSource, ObservedState
 from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.db.ports import ObservationsPort, RosterPort
-from convergence.db.queries.stacks import StackReader
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals

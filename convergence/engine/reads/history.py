@@ -9,8 +9,8 @@ from convergence import errors
 from convergence.core.model import Phase
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.db.ports import KnownObjectsPort, RosterPort
-from convergence.db.queries.overview import Overview
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.repositories.reads.overview import Overview
+from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals

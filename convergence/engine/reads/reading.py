@@ -14,7 +14,7 @@ from convergence import errors, template
 from convergence.core.model import Definition, Json, Output
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.engine.caller import Caller
 from convergence.engine.nesting.values import NestedReads, as_it_is, is_out_of_date
 from convergence.engine.operations.goals import Goals

@@ -11,8 +11,8 @@ from convergence.core.model import Action, Definition, Json, Output, Status
 from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
-from convergence.db.queries.inspection import EventPage
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.repositories.reads.inspection import EventPage
+from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
 from convergence.engine.asking import LOOK_S, QuestionsPort
 from convergence.engine.caller import Caller

@@ -9,7 +9,7 @@ from convergence import errors, logs, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
-from convergence.db.queries.stacks import StackFilter, StackReader
+from convergence.db.repositories.reads.stacks import StackFilter, StackReader
 from convergence.documents import Document
 from convergence.engine.caller import Caller
 from convergence.engine.operations.goals import Goals
