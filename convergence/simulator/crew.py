@@ -29,7 +29,7 @@ from convergence.errors import ConvergenceError, NoAnswer
 from convergence.randomness import new_id
 from convergence.simulator.belongings import Belongings
 from convergence.simulator.faults import NONE, Faults
-from convergence.simulator.goals import SimulatedGoals
+from convergence.simulator.goals import SimulatedCompiler
 from convergence.simulator.kinds import registry
 from convergence.simulator.language import PATIENCE_S
 from convergence.simulator.ledger import CommitLedger
@@ -117,7 +117,7 @@ class Crew:
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
-        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
+        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, compiler_of=SimulatedCompiler)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine

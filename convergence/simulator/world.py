@@ -28,7 +28,7 @@ from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.simulator.checker import InvariantChecker
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
-from convergence.simulator.goals import SimulatedGoals
+from convergence.simulator.goals import SimulatedCompiler
 from convergence.simulator.kernel import Kernel, SimulatedProcess
 from convergence.simulator.kinds import registry
 from convergence.simulator.language import PATIENCE_S
@@ -231,7 +231,7 @@ class World(Passing):
                     may_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
-                goals_of=SimulatedGoals,
+                compiler_of=SimulatedCompiler,
                 tasks_of=CandidTasks,
             )
 

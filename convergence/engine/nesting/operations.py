@@ -25,12 +25,12 @@ from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
-from convergence.engine.nesting.beginnings import Beginning, Beginnings, begun_before, carefully
-from convergence.engine.nesting.giving import GivenGoals, NestingLimits
+from convergence.engine.compile.compiler import TemplateCompiler
+from convergence.engine.nesting.converger import NestedConverger, NestingLimits
+from convergence.engine.nesting.desired import DesiredStacks, NestingResource
 from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
-from convergence.engine.nesting.wants import NestingResource, Wants
+from convergence.engine.nesting.starts import NestedStart, NestedStarts, carefully, started_before
 from convergence.engine.operations.actions import Present
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.traversals.refusals import may_perform
@@ -93,7 +93,7 @@ class Nesting:
     def __init__(
         self,
         ports: Ports,
-        goals: Goals,
+        compiler: TemplateCompiler,
         traversals: Traversals,
         types: Registry,
         limits: NestingLimits,
@@ -103,13 +103,13 @@ class Nesting:
         self._reader = reader = ports.reader
         self._clock = clock
         self._traversals = traversals
-        self.wants = Wants(reader, goals, types)
+        self.wants = DesiredStacks(reader, compiler, types)
         self.release = Releases(ports, types, traversals).release
-        self._present = Present(reader, goals)
-        self._beginnings = Beginnings(traversals, types, new_id)
-        plans = SnapshotPlans(reader, goals, ports.snapshots)
+        self._present = Present(reader, compiler)
+        self._beginnings = NestedStarts(traversals, types, new_id)
+        plans = SnapshotPlans(reader, compiler, ports.snapshots)
         self.snapshots = NestedSnapshots(plans, ports.snapshots, traversals, self._beginnings)
-        self.given = GivenGoals(reader, traversals, self.wants, self.snapshots, self._beginnings, limits, new_id)
+        self.given = NestedConverger(reader, traversals, self.wants, self.snapshots, self._beginnings, limits, new_id)
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class Nesting:
         every = [_Asked(**{key: each[key] for key in each.keys() & _ASKED}) for each in asked]
         rows = self._rows([each.resource_id for each in every])
         until = self._clock() + TOGETHER_S
-        prepared: list[NestedStep | Beginning | None] = []
+        prepared: list[NestedStep | NestedStart | None] = []
         for each in every:
             is_late = bool(prepared) and self._clock() >= until
             prepared.append(None if is_late else carefully(each.resource_id, partial(self._prepared, each, rows)))
@@ -157,12 +157,12 @@ class Nesting:
         for _ in range(ROUNDS):
             try:
                 found = self._prepared(asked, rows)
-                return _answer(asked, self._beginnings.begin(found) if isinstance(found, Beginning) else found)
+                return _answer(asked, self._beginnings.begin(found) if isinstance(found, NestedStart) else found)
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 rows = self._rows([asked.resource_id])
         raise errors.Conflict(f'the nested stack {asked.resource_id} keeps changing')
 
-    def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | Beginning:
+    def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | NestedStart:
         held = replace(_held(asked, rows), step=asked.step, node=asked.node, ends=asked.ends)
         return self._begun_before(held) or self._act(held, asked.fence)
 
@@ -195,7 +195,7 @@ class Nesting:
     # --- acting -----------------------------------------------------------------------------------------------
 
     def _begun_before(self, held: NestingResource) -> NestedStep | None:
-        begun = begun_before(held)
+        begun = started_before(held)
         if begun is None:
             return None
         nodes = self._reader.nodes(begun.traversal_id)
@@ -203,7 +203,7 @@ class Nesting:
         ready = (node for node in nodes if node.status is NodeStatus.READY and node.phase not in LAST)
         return replace(begun, nodes=tuple(node.number for node in ready if node.number not in behind))
 
-    def _act(self, held: NestingResource, fence: int) -> NestedStep | Beginning:
+    def _act(self, held: NestingResource, fence: int) -> NestedStep | NestedStart:
         action, present = held.row.action, held.present
         if present is not None and present.deleted_at is not None:
             return NestedStep(is_gone=True)
@@ -213,7 +213,7 @@ class Nesting:
             return self._perform(held, fence, present)
         return self.given.converge(held, fence, present)
 
-    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
+    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         if present is None:
             return NestedStep(is_gone=True)
         definition = held.row.definition
@@ -238,7 +238,7 @@ class Nesting:
         )
         return self._beginnings.start(present, held, request)
 
-    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
+    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         action = held.row.action
         if present is None:
             return NestedStep(is_gone=True)

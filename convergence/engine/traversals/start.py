@@ -13,7 +13,7 @@ from convergence.db.scopes import NewStack, WholeStack
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TraversalStart:
     """A traversal that a stack is to get; it takes over from whatever runs.
 
     :param scope: what has to be seen when it is planned.
@@ -32,7 +32,7 @@ class Start:
     @classmethod
     def of_new(
         cls, stack: Stack, request: Request, held_for: tuple[str, int] | None = None, *, caller_tells: bool = False
-    ) -> Start:
+    ) -> TraversalStart:
         """That of a stack that is stored together with it.
 
         :param held_for: see `of`, as is `caller_tells`.
@@ -49,7 +49,7 @@ class Start:
         held_for: tuple[str, int] | None = None,
         *,
         caller_tells: bool = False,
-    ) -> Start:
+    ) -> TraversalStart:
         """That of a stack that is there.
 
         :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
