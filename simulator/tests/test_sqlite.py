@@ -10,7 +10,7 @@ from convergence_simulator.faults import Faults
 from convergence_simulator.run import Mode, RunPlan
 from convergence_simulator.sqlstore import in_sqlite
 
-from convergence.db.statements.connection import connect
+from convergence.db.connections.database import connect
 from simulator.tests.programs import CHAIN, REPLACE, scenario
 
 SCENARIOS = Path(__file__).parents[2] / 'tests' / 'scenarios'

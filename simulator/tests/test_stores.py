@@ -14,9 +14,9 @@ from convergence_simulator.cli.servers import server
 from convergence_simulator.faults import Faults
 from convergence_simulator.run import RunPlan
 
-from convergence.db.statements.hot import Hot, HotList
 from convergence.db.statements.loading import nodes, plans, resources
 from convergence.db.statements.loading.locked_reads import LockedRead
+from convergence.db.statements.prepared.statement import Hot, HotList
 from simulator.tests.programs import REPLACE
 
 LOCKS = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from convergence import errors
+from convergence.db.connections.database import Database, connect
 from convergence.db.schema import migration
-from convergence.db.statements.connection import Database, connect
 from convergence.db.statements.store import Store
 from convergence_simulator.batch import load, plan_for
 from convergence_simulator.cli.arguments import SimulateOptions
