@@ -122,7 +122,7 @@ class ResourceType(Generic[P]):
       belongs.
     * `deaf_in`: the actions in which, and after which, a resource takes no signals.
     * `renewed_by_updates`: True where every update of the stack is to make a new object.
-    * `removed_first`: True where there can be one object only of a name that the template gives: a replacement is made
+    * `delete_before_create`: True where there can be one object only of a name that the template gives: a replacement is made
       when the old one is gone, and for a while there is none.
     * `nests`: True where the objects are stacks; see `convergence.resources.nested`.
     * `set_by_service`: names of properties whose live value is no difference, whatever it is: the service sets them.
@@ -143,7 +143,7 @@ class ResourceType(Generic[P]):
     keeps_signals: ClassVar[bool] = True
     deaf_in: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     renewed_by_updates: ClassVar[bool] = False
-    removed_first: ClassVar[bool] = False
+    delete_before_create: ClassVar[bool] = False
     nests: ClassVar[bool] = False
     set_by_service: ClassVar[tuple[str, ...]] = ()
     observe_interval_s: ClassVar[float | None] = None
@@ -333,7 +333,7 @@ class ResourceType(Generic[P]):
         """Of a type that answers to every name: the names of the attributes besides those that it declares."""
         return ()
 
-    def keys_before_members(self, name: str) -> int | None:
+    def attribute_prefix_len(self, name: str) -> int | None:
         """Whether an attribute holds a value for each of several members, so that keys of a path go into each of them.
 
         :returns: how many keys of a path lead to the list or map of those values; None: the attribute is like others.
@@ -360,7 +360,7 @@ class ResourceType(Generic[P]):
         """Whether `metadata` shows more than the template: true where `metadata` is written."""
         return type(self).metadata is not ResourceType.metadata
 
-    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+    def cross_check(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
         """What is wrong with properties that only the rest of the template can tell, a sentence each.
 
         :param properties: by their names in templates, as far as they are known when a template is checked.

@@ -57,7 +57,7 @@ _FLAGS = (
     'takes_signals',
     'keeps_signals',
     'renewed_by_updates',
-    'removed_first',
+    'delete_before_create',
     'observe_interval_s',
 )
 _ABILITIES = (

@@ -79,7 +79,7 @@ class NestedType(ResourceType[P]):
         """
 
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """What is known of the stack when the template is checked that the resource is in.
 

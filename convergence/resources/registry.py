@@ -113,7 +113,7 @@ class Registry:
 
     def is_exclusive(self, name: str) -> bool:
         """Whether there can be one object only of a name; not, where there is no such type here."""
-        return name in self._types and self._types[name].removed_first
+        return name in self._types and self._types[name].delete_before_create
 
     def gives_way(self, name: str) -> bool:
         """Whether an object gives something up for another one of its name; not, where there is no such type here."""
@@ -137,7 +137,7 @@ class Registry:
             is_repeated=kind.token_enforced and not kind.can_find(),
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
-            is_exclusive=kind.removed_first,
+            is_exclusive=kind.delete_before_create,
             gives_way=kind.gives_way(),
         )
 

@@ -226,7 +226,7 @@ class Exclusive(Thing):
     """There can be one object only of a name: the old one has to go before another one is made."""
 
     type_name = 'Convergence::Simulated::Exclusive'
-    removed_first = True
+    delete_before_create = True
 
     @override
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:

@@ -79,7 +79,7 @@ def conformance(fixture: Fixture) -> list[Case]:
         checks += [compares, is_updated_twice]
     if fixture.replaced is not None:
         checks.append(is_replaced)
-    if fixture.replaced is not None and fixture.make().removed_first:
+    if fixture.replaced is not None and fixture.make().delete_before_create:
         checks.append(makes_room)
     if fixture.replaced is not None and fixture.make().gives_way():
         checks.append(gives_way)
@@ -284,7 +284,7 @@ def is_replaced(fixture: Fixture) -> None:
 
 
 def makes_room(fixture: Fixture) -> None:
-    """If `removed_first`: the old object goes, another one is made, and after each call the worker may die."""
+    """If `delete_before_create`: the old object goes, another one is made, and after each call the worker may die."""
 
     def play(life: Life) -> None:
         life.create()

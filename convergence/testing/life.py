@@ -302,7 +302,7 @@ class Life:
 
     def _is_first_prepared(self, view: NodeView, row: Resource) -> bool:
         """Whether there is something to be done with the object before another one is made; what it is, is begun."""
-        if not (self.kind().removed_first or self.kind().gives_way()):
+        if not (self.kind().delete_before_create or self.kind().gives_way()):
             return False
         if row.yielding is not Yielding.GIVEN or row.traversal_id != view.traversal.id:
             self._take(replacement(view, self._worker, row.id))

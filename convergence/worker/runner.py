@@ -89,7 +89,7 @@ class Runner:
         :param begun: see `convergence.worker.siblings.Siblings.begun`.
         :raises Fenced: the row is not ours any more.
         """
-        with logs.concealing(self.attempts.secrets(claim)):
+        with logs.masking(self.attempts.secrets(claim)):
             return self._answer(claim, task, begun)
 
     def _answer(self, claim: Claim, task: Task, begun: Document | None) -> Result:

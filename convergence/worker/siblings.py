@@ -100,7 +100,7 @@ class Siblings:
         """
         if len(claims) == 1 or self._draining() or task.is_unwanted:
             return {}
-        with logs.concealing(frozenset().union(*map(self._attempts.secrets, claims))):
+        with logs.masking(frozenset().union(*map(self._attempts.secrets, claims))):
             asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
             answers = self._nested.begin_together(list(asked.values())) if asked else []
         begun = {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}

@@ -648,7 +648,7 @@ class Careless(Asking):
 class Exchanged(KeyPair):
     """Nothing of it can be changed: the old one has to go before there can be another one, of the same name or not."""
 
-    removed_first = True
+    delete_before_create = True
 
     def needs_replacement(self, call):
         """Whatever changes."""

@@ -21,7 +21,7 @@ from convergence.expressions import evaluator
 from convergence.resources.contract import ResourceType
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply
 from convergence.resources.registry import Registry
-from convergence.resources.secrets import concealed_texts
+from convergence.resources.secrets import masked_texts
 from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.values import replace
 
@@ -96,7 +96,7 @@ class Inquiry:
             resource_id,
             dict(wanted),
             _metadata(definition),
-            secrets=tuple(sorted({*secrets, *definition.secrets, *concealed_texts(definition, wanted)})),
+            secrets=tuple(sorted({*secrets, *definition.secrets, *masked_texts(definition, wanted)})),
         )
         self._questions.setdefault(question.key, question)
         return self._replies.get(question.key, UNASKED)
@@ -122,7 +122,7 @@ def doubts(
         if kind is None or kind.nests or not kind.validates() or definition.external_id is not None:
             continue
         try:
-            hidden = within(definition.concealed, PROPERTIES)
+            hidden = within(definition.masked_paths, PROPERTIES)
             wanted = template.preview(definition.properties, {}, evaluator(), hidden)
         except ConvergenceError:
             continue
@@ -210,5 +210,5 @@ def _but(planned: PlannedChange, more: str) -> PlannedChange:
 
 def _metadata(definition: Definition) -> Any:
     """The metadata, where they are known without what other resources tell."""
-    metadata = template.preview(definition.metadata, {}, evaluator(), within(definition.concealed, METADATA))
+    metadata = template.preview(definition.metadata, {}, evaluator(), within(definition.masked_paths, METADATA))
     return {} if template.has_unknown(metadata) else metadata

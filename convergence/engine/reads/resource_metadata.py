@@ -34,7 +34,7 @@ def with_signals(
     if row.type not in types or not types.get(row.type).adds_metadata():
         return metadata
     kind = types.get(row.type)
-    logs.conceal(known_secrets(row, types))
+    logs.mask_also(known_secrets(row, types))
     try:
         call = build_call(
             kind,

@@ -71,7 +71,7 @@ def test_properties_and_attributes_are_those_of_heat(name):
         *differences(attributes(ours), attributes(theirs), f'{name}: attributes'),
         *differences(ours.get('rules', []), theirs.get('rules', []), f'{name}: rules'),
         *differences(ours.get('retry'), theirs.get('retry'), f'{name}: retry'),
-        *differences(ours.get('removed_first', False), theirs.get('removed_first', False), f'{name}: removed_first'),
+        *differences(ours.get('delete_before_create', False), theirs.get('delete_before_create', False), f'{name}: delete_before_create'),
         *differences(ours.get('reference_of'), theirs.get('reference_of'), f'{name}: reference_of'),
     ]
     assert found == []
