@@ -100,7 +100,9 @@ def _has_own_reference(kind: ResourceType[Any]) -> bool:
     return type(kind).reference_id is not ResourceType.reference_id
 
 
-def shown_attributes(attributes: Mapping[str, Json], resource: Resource, secret_policy: SecretPolicy) -> dict[str, Json]:
+def shown_attributes(
+    attributes: Mapping[str, Json], resource: Resource, secret_policy: SecretPolicy
+) -> dict[str, Json]:
     """The attributes of a resource as they may be shown: what may tell hidden values, and what is secret, is masked.
 
     :param attributes: by name, as they were read.
@@ -124,7 +126,8 @@ def is_masked(resource: Resource, attribute: str | None, secret_policy: SecretPo
     """Whether an attribute of a resource, None for its reference id, is not to be shown."""
     definitions = made_from(resource)
     return secret_policy.keeps_secret(resource.type, attribute) or any(
-        tells_hidden(each, attribute, secret_policy) or tells_private(each, attribute, secret_policy) for each in definitions
+        tells_hidden(each, attribute, secret_policy) or tells_private(each, attribute, secret_policy)
+        for each in definitions
     )
 
 

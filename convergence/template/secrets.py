@@ -67,7 +67,9 @@ def hidden_values(parameters: Mapping[str, Parameter]) -> frozenset[str]:
 
 
 def with_secrets(
-    definitions: Mapping[str, Definition], parameters: Mapping[str, Parameter], secret_policy: SecretPolicy | None = None
+    definitions: Mapping[str, Definition],
+    parameters: Mapping[str, Parameter],
+    secret_policy: SecretPolicy | None = None,
 ) -> dict[str, Definition]:
     """The definitions, each with the hidden values that it may come across, and with the places where they are.
 

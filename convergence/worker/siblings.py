@@ -146,7 +146,7 @@ def _begins_at_once(attempt: Attempt) -> bool:
     if getattr(type(kind), name, None) is not getattr(NestedType, name):
         return False  # what a type does of its own comes before its stack acts
     if claim.step is Step.CREATE:
-        return not (kind.validates() or kind.prepares())
+        return not (kind.implements('validate') or kind.implements('prepare'))
     if claim.step is Step.DELETE:
         is_known = attempt.physical_id is not None and attempt.progress is None
         return is_known and not wants_snapshot_first(kind, claim.resource)

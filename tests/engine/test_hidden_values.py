@@ -281,7 +281,9 @@ def test_what_is_hidden_goes_on_through_attributes_that_tell_of_it_only():
             'id': {'type': VALUE, 'properties': {'value': {'get_resource': 'one'}}},
         },
     }
-    installation = template.Installation(secret_policy=DeclaredSecrets(Registry.builtin(more={'Test::Teller': Teller()})))
+    installation = template.Installation(
+        secret_policy=DeclaredSecrets(Registry.builtin(more={'Test::Teller': Teller()}))
+    )
     found = template.compile(source, identity=IDENTITY, parameters={'word': WORDS[0]}, installation=installation)
     goal = found.goal.definitions
     assert goal['digest'].hidden == goal['again'].hidden == goal['any'].hidden == (('properties', 'value', 'x'),)

@@ -11,8 +11,8 @@ from convergence.core.rows import Resource
 from convergence.documents import AnyJson
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import (
-    masked_texts,
     known_secrets,
+    masked_texts,
     secret_places,
     secret_properties,
     shown_properties,

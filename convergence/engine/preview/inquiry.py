@@ -119,7 +119,7 @@ def doubts(
     """What types say of the resources of a template all of whose values are known; it belongs to no stack."""
     for definition in compiled.goal.definitions.values():
         kind = registry.get(definition.type) if definition.type in registry else None
-        if kind is None or kind.nests or not kind.validates() or definition.external_id is not None:
+        if kind is None or kind.nests or not kind.implements('validate') or definition.external_id is not None:
             continue
         try:
             hidden = within(definition.masked_paths, PROPERTIES)
@@ -153,9 +153,9 @@ class TypesAsked:
         """What would become of a resource, as far as its type knows better; and why the update must fail, or ''."""
         if self._inquiry is None or kind.nests or definition.external_id is not None:
             return planned, ''
-        if planned.fate in (PreviewedAction.ADDED, PreviewedAction.REPLACED) and kind.validates():
+        if planned.fate in (PreviewedAction.ADDED, PreviewedAction.REPLACED) and kind.implements('validate'):
             return self._made(self._inquiry, planned, definition)
-        if planned.fate is PreviewedAction.UPDATED and kind.plans() and _is_plain(planned, definition, row):
+        if planned.fate is PreviewedAction.UPDATED and kind.implements('plan') and _is_plain(planned, definition, row):
             assert row is not None
             return self._updated(self._inquiry, planned, definition, row)
         return planned, ''

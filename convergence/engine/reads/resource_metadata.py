@@ -31,7 +31,7 @@ def with_signals(
 
     :param software: where software configurations and deployments are kept.
     """
-    if row.type not in types or not types.get(row.type).adds_metadata():
+    if row.type not in types or not types.get(row.type).implements('metadata'):
         return metadata
     kind = types.get(row.type)
     logs.mask_also(known_secrets(row, types))

@@ -50,7 +50,7 @@ def member(
 
     :param properties: those that are null count as not given.
     :param depends_on: names of the members that must be there first.
-    :param masked_paths: where values stand that nobody may be shown: paths that begin with ``properties`` or ``metadata``.
+    :param masked_paths: places of values to mask: paths that begin with ``properties`` or ``metadata``.
     """
     body: JsonObject = {'type': type_name}
     given: JsonObject = {name: value for name, value in (properties or {}).items() if value is not None}
