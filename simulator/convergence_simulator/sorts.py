@@ -33,9 +33,9 @@ class Unfindable(Thing):
     type_name = 'Convergence::Simulated::Unfindable'
 
     @override
-    def can_find(self) -> bool:
+    def implements(self, hook: str) -> bool:
         """As if `find` were not written."""
-        return False
+        return hook != 'find' and super().implements(hook)
 
 
 class Blind(Unfindable):
@@ -226,7 +226,7 @@ class Exclusive(Thing):
     """There can be one object only of a name: the old one has to go before another one is made."""
 
     type_name = 'Convergence::Simulated::Exclusive'
-    removed_first = True
+    delete_before_create = True
 
     @override
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
@@ -256,7 +256,7 @@ class Addressed(Thing):
         return super().update(call)
 
     @override
-    def give_way(self, call: Call[ThingProperties]) -> None:
+    def release_for_replacement(self, call: Call[ThingProperties]) -> None:
         """It is not reached any more."""
         self._begin(call, Action.UPDATE)
         thing = self._existing(call)
@@ -266,7 +266,7 @@ class Addressed(Thing):
         self._reality.pause('gave way')
 
     @override
-    def take_back(self, call: Call[ThingProperties]) -> None:
+    def reclaim(self, call: Call[ThingProperties]) -> None:
         """It is reached again."""
         self._begin(call, Action.UPDATE)
         self._take(call)
@@ -296,9 +296,9 @@ class EnforcedAddressed(Addressed):
     _taken = ForeignObject
 
     @override
-    def can_find(self) -> bool:
+    def implements(self, hook: str) -> bool:
         """As if `find` were not written."""
-        return False
+        return hook != 'find' and super().implements(hook)
 
     @override
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
@@ -344,9 +344,9 @@ class Traceless(Nameless):
     type_name = 'Convergence::Simulated::Traceless'
 
     @override
-    def can_find(self) -> bool:
+    def implements(self, hook: str) -> bool:
         """As if `find` were not written."""
-        return False
+        return hook != 'find' and super().implements(hook)
 
 
 class EnforcedNameless(Nameless):
@@ -356,9 +356,9 @@ class EnforcedNameless(Nameless):
     token_enforced = True
 
     @override
-    def can_find(self) -> bool:
+    def implements(self, hook: str) -> bool:
         """As if `find` were not written."""
-        return False
+        return hook != 'find' and super().implements(hook)
 
     @override
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
@@ -378,7 +378,7 @@ SORTS: Mapping[str, type[Thing]] = {
 }
 """The types, as scenarios call them."""
 ENFORCED = frozenset(
-    kind.type_name for kind in SORTS.values() if kind.token_enforced and kind.can_find is not Thing.can_find
+    kind.type_name for kind in SORTS.values() if kind.token_enforced and kind.implements is not Thing.implements
 )
 """Names of types whose objects nobody can ask for, but that make nothing twice under one token."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name, Traceless.type_name})

@@ -87,7 +87,7 @@ class Thing(AtRest):
         self._linger(call, mishap)
         if mishap is Mishap.FAILS_SILENTLY:
             # Only who can be asked may get this wrong: the engine asks once. Others must say that they do not know.
-            tells = self.can_find() and (call.name, Question.FIND) not in reality.answers
+            tells = self.implements('find') and (call.name, Question.FIND) not in reality.answers
             error = FinalFailure if tells else OutcomeUnknown
             thing.denied = tells
             raise error(f'{call.name} fails, and does not say whether it was made')

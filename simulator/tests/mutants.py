@@ -190,7 +190,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.repairs:Repairs.look',
-                'if attempt.physical_id is None and (failed or kind.can_find()):',
+                "if attempt.physical_id is None and (failed or kind.implements('find')):",
                 'if attempt.physical_id is None:',
             ),
         ),
@@ -1022,7 +1022,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.recovery:CreationRecovery.create_again',
-                'if attempt.kind.can_find() or not attempt.kind.token_enforced:',
+                "if attempt.kind.implements('find') or not attempt.kind.token_enforced:",
                 'if True:',
             ),
         ),
@@ -1041,7 +1041,7 @@ MUTANTS = (
     ),
     Mutant(
         'the objects that replaced another one keep what it is to take back',
-        (Edit('convergence.worker.yielding:GivingWay.take_back', 'self._free(self._rivals(attempt))', 'pass'),),
+        (Edit('convergence.worker.yielding:GivingWay.reclaim', 'self._free(self._rivals(attempt))', 'pass'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(

@@ -51,12 +51,10 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
     ('long_files', 'convergence/db/ports.py'): 'one port for each thing that is asked of the database',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
-    ('long_files', 'convergence/resources/contract.py'): 'the whole contract, to be read in one place',
     (
         'large_classes',
         'simulator/convergence_simulator/memory/observations.py MemoryObservations',
     ): 'one method for each question about objects',
-    ('large_classes', 'convergence/resources/contract.py ResourceType'): 'the whole contract, to be read in one place',
     ('large_classes', 'convergence/resources/nested.py NestedType'): 'the contract of resource types, method by method',
     (
         'large_classes',
