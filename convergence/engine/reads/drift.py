@@ -34,12 +34,12 @@ class DriftReads(Reading[StackReader]):
     def __init__(
         self,
         reader: StackReader,
-        compiler: TemplateCompiler,
+        goals: TemplateCompiler,
         objects: ObservationsPort,
         roster: RosterPort,
         enrol: Callable[[Stack], None],
     ) -> None:
-        super().__init__(reader, compiler)
+        super().__init__(reader, goals)
         self._objects = objects
         self._roster = roster
         self._enrol = enrol
@@ -120,7 +120,7 @@ class DriftReads(Reading[StackReader]):
         return [(each, goals.get(each.row.name, {})) for each in known]
 
     def _wanted(self, definition: Definition, outputs: Mapping[str, Output], row: Resource) -> Mapping[str, Json]:
-        hidden = within(definition.concealed, PROPERTIES)
+        hidden = within(definition.masked_paths, PROPERTIES)
         try:
             resolved = template.resolve(definition.properties, outputs, evaluator(), None, hidden)
         except errors.ConvergenceError:
@@ -128,21 +128,21 @@ class DriftReads(Reading[StackReader]):
         if not isinstance(resolved, dict):
             return {}
         resolved = self._with_defaults(row.type, with_accepted(row.accepted, resolved)[0])
-        shown = masked_at(resolved, [*hidden, *secret_places(self._compiler.types, definition.type, resolved)])
+        shown = masked_at(resolved, [*hidden, *secret_places(self._goals.types, definition.type, resolved)])
         masked: Mapping[str, Json] = without(shown, definition.secrets)
         return masked
 
     def _with_defaults(self, type_name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
         """Properties with what the type takes for those that the template leaves out."""
         try:
-            kind = self._compiler.types.get(type_name)
+            kind = self._goals.types.get(type_name)
         except errors.EntityNotFound:
             return dict(properties)
         return {**PropertySchema.of(kind.Properties).canonical({}), **properties}
 
     def _shown_object(self, path: str, each: KnownObject, goal: Mapping[str, Json]) -> Document:
         row, seen = each.row, each.observation
-        secrets = self._compiler.secrets_of(row)
+        secrets = self._goals.secrets_of(row)
         hides, applied = self._hidden_names(row), self._with_defaults(row.type, row.properties)
 
         def shown(name: str, value: Json) -> Json:
@@ -180,8 +180,8 @@ class DriftReads(Reading[StackReader]):
             place
             for definition in made_from(row)
             for place in (
-                *within(definition.concealed, PROPERTIES),
-                *secret_places(self._compiler.types, row.type, row.properties),
+                *within(definition.masked_paths, PROPERTIES),
+                *secret_places(self._goals.types, row.type, row.properties),
             )
         ]
         return {place[0] if place else None for place in places}
