@@ -117,7 +117,7 @@ class Crew:
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
-        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedCompiler)
+        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, compiler_of=SimulatedCompiler)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine

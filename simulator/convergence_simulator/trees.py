@@ -100,7 +100,7 @@ class AskedEngines:
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
         """See `convergence.engine.reads.nested_values`."""
         with self._asking() as engine:
-            return NestedReads(self._reader, engine.parts.goals).read_nested_stack(context, stack_id)
+            return NestedReads(self._reader, engine.parts.compiler).read_nested_stack(context, stack_id)
 
 
 class SimulatedEngines(AskedEngines):

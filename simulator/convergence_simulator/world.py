@@ -231,7 +231,7 @@ class World(Passing):
                     may_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
-                goals_of=SimulatedCompiler,
+                compiler_of=SimulatedCompiler,
                 tasks_of=CandidTasks,
             )
 
