@@ -145,7 +145,7 @@ class NodeChecks:
             for claim in claims[1:]:
                 if claim.resource.id not in begun:  # as far as is known: the answer may have been lost
                     if self._let_go(claim) is End.FENCED:
-                        self._recover_handoff(claim, attendant)
+                        _dispatch(self.lost_handoff(claim), attendant)
                     self.holdings.done(task, claim)
             for claim in (*claims[:1], *(each for each in claims[1:] if each.resource.id in begun)):
                 result = self._act(claim, task, attendant, begun.get(claim.resource.id))
@@ -247,7 +247,7 @@ class NodeChecks:
             if end is not End.FENCED:
                 return result
             if self._nests(claim.resource.type):
-                self._recover_handoff(claim, attendant)
+                _dispatch(self.lost_handoff(claim), attendant)
             self._keep_track(claim, result.physical_id, may_have_made(claim, result))
             return None
 
@@ -265,13 +265,7 @@ class NodeChecks:
         if node.next_in_backlog is not None:
             self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
         self._later(result.after_s, node.traversal_id, node.number)
-        attendant.attend_nested(handoff.traversal_id, handoff.nodes)
-
-    def _recover_handoff(self, claim: Claim, attendant: Attendant) -> None:
-        """Dispatch the nodes of a nested stack that an engine may have started without its answer arriving here."""
-        handoff = self.lost_handoff(claim)
-        if handoff is not None:
-            attendant.attend_nested(handoff.traversal_id, handoff.nodes)
+        _dispatch(handoff, attendant)
 
     def _finish(self, claim: Claim, result: Result, now: float, attendant: Attendant) -> End:
         goes_on = attendant.goes_on() and not self._draining()
@@ -284,6 +278,12 @@ class NodeChecks:
         if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict
+
+
+def _dispatch(handoff: Handoff | None, attendant: Attendant) -> None:
+    """Dispatch the nodes of a nested stack that are ready since an engine released the row, if it did."""
+    if handoff is not None:
+        attendant.attend_nested(handoff.traversal_id, handoff.nodes)
 
 
 def _bound(claim: Claim) -> AbstractContextManager[None]:
