@@ -15,6 +15,7 @@ from convergence.db.memory.reader import MemoryReader
 from convergence.db.memory.snapshots import MemorySnapshots
 from convergence.db.memory.software import MemorySoftware
 from convergence.db.memory.store import MemoryStore
+from convergence.db.null_ports import ALL_PENDING, NO_CREDENTIALS
 from convergence.db.ports import Ports
 from convergence.db.transaction import Transactions
 
@@ -69,6 +70,8 @@ def ports(store: MemoryStore) -> Ports:
         MemorySoftware(store.clock, holds),
         observations,
         MemoryWatched(store, observations),
+        ALL_PENDING,
+        NO_CREDENTIALS,
     )
 
 

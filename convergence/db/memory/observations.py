@@ -1,6 +1,6 @@
 """What is known of the objects of resources, in memory.
 
-As `convergence.db.repositories.observations.observations.Observations` and
+As `convergence.db.repositories.wiring.Observations` and
 `convergence.db.repositories.reads.watched.WatchedObjects`.
 """
 
@@ -29,9 +29,7 @@ from convergence.core.rows import Event, Resource
 from convergence.db.memory.look import Tables
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
-from convergence.db.repositories.observations.enrolment import Unenrolled
-from convergence.db.repositories.observations.repairs import Drifted
-from convergence.db.repositories.reads.watched import ToldOf
+from convergence.db.records import Drifted, ToldOf, Unenrolled
 from convergence.values import replace
 
 FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}

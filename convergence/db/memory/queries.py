@@ -8,9 +8,7 @@ from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, Action, Json, Nod
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
-from convergence.db.repositories.reads.nested import UnwantedNested
-from convergence.db.repositories.roster import NO_LOAD, Service
-from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
+from convergence.db.records import NO_LOAD, EndedTraversal, HeldRow, ReadyNode, Service, Standing, UnwantedNested
 from convergence.db.transaction import LAST
 from convergence.values import replace
 

@@ -10,9 +10,7 @@ from convergence.core.model import Json, NodeStatus, Status
 from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack, Template, Traversal
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
-from convergence.db.repositories.reads.inspection import FrontierNode
-from convergence.db.repositories.reads.nested import NestingRow
-from convergence.db.repositories.roster import Service
+from convergence.db.records import FrontierNode, NestingRow, Service
 
 RowT = TypeVar('RowT')
 

@@ -12,7 +12,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Event, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ObservationsPort, ReaderPort
-from convergence.db.repositories.observations.repairs import Drifted
+from convergence.db.records import Drifted
 from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.repairs import RepairOptions, cause_of, repair_of
 from convergence.engine.operations.traversals import Overtaken, Traversals
