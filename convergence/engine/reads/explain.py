@@ -14,8 +14,8 @@ from convergence.db.ports import KnownObjectsPort
 from convergence.db.records import FrontierNode
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
