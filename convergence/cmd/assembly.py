@@ -221,7 +221,7 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
             lease_s=engine.lease_s,
         ),
         window=engine.dispatch_window,
-        together=engine.nodes_in_a_message,
+        together=engine.max_batch_nodes,
         max_signal_bytes=limits.max_signal_bytes,
         max_snapshots=limits.max_snapshots_per_stack,
         may_abandon=engine.enable_stack_abandon,

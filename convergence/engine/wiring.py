@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from convergence import template
 from convergence.core.claim import Worker
-from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
+from convergence.core.model import DISPATCH_WINDOW, MAX_BATCH_NODES
 from convergence.core.request import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
@@ -50,7 +50,7 @@ class EngineOptions:
     stacks: StackLimits = field(default_factory=StackLimits)
     sweep: SweepOptions = field(default_factory=SweepOptions)
     window: int = DISPATCH_WINDOW
-    together: int = NODES_IN_A_MESSAGE
+    together: int = MAX_BATCH_NODES
     visit_unchanged: bool = False
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES

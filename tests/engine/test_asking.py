@@ -19,7 +19,7 @@ from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.resources.invocation import CallAccess
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply, told
 from convergence.worker.answering import Answering, SealedAnswers
-from convergence.worker.port import none_of_stack
+from convergence.worker.attempts.port import none_of_stack
 from tests.harness import Context, hot
 from tests.reality import Thing
 

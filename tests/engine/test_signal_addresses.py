@@ -13,7 +13,7 @@ from convergence.db.schema.models import RESOURCE
 from convergence.engine.reads.resources import ResourceReads
 from convergence.engine.signals.addresses import MOST_SIGNALS, REFUSED
 from convergence.resources.builtin.addressed import addressed_types
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
 from tests.harness import API, Context, Harness
 
 HANDLE = {'type': 'OS::Heat::WaitConditionHandle', 'properties': {'signal_transport': 'CFN_SIGNAL'}}
@@ -27,7 +27,7 @@ OUTPUTS = {name: {'value': {'get_attr': ['handle', name]}} for name in ('endpoin
 @pytest.fixture
 def harness(engine):
     """A parked action is looked at again when something happens, not because time goes by."""
-    return Harness(engine, pace=Pace(0.0, 1e6, -1.0, 1))
+    return Harness(engine, pace=PollPolicy(0.0, 1e6, -1.0, 1))
 
 
 def create(harness, *, handle=HANDLE, name='stack', outputs=OUTPUTS, **more):
