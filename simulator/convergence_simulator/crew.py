@@ -33,7 +33,7 @@ from convergence.worker.attempts.nested import EngineNesting
 from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from convergence_simulator.belongings import Belongings
 from convergence_simulator.faults import NONE, Faults
-from convergence_simulator.goals import SimulatedGoals
+from convergence_simulator.goals import SimulatedCompiler
 from convergence_simulator.kinds import registry
 from convergence_simulator.language import PATIENCE_S
 from convergence_simulator.ledger import CommitLedger
@@ -118,7 +118,7 @@ class Crew:
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
-        parts = wire_engine(ports_of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
+        parts = wire_engine(ports_of(store), self, self._registry, options, myself, compiler_of=SimulatedCompiler)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine
