@@ -20,7 +20,7 @@ from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.store import Store
 from tests.bench.copies import take_statistics
 from tests.contract import rows
-from tests.db.test_hot_plans import counted, prefer_nothing
+from tests.db.test_statement_plans import counted, prefer_nothing
 from tests.harness import database
 from tests.services import service
 

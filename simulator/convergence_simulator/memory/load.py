@@ -13,7 +13,7 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import (
+from convergence.db.stale_reads import (
     MANY_LEFTOVERS,
     SeenNode,
     awaits_end,

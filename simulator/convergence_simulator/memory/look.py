@@ -26,7 +26,7 @@ from convergence.core.rows import (
     Template,
     Traversal,
 )
-from convergence.db.looking import SeenNode
+from convergence.db.stale_reads import SeenNode
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace

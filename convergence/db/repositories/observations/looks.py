@@ -26,12 +26,12 @@ from convergence.db.repositories.observations.rows import (
 from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, STACK
 from convergence.db.schema.row_columns import STACK_COLUMNS, chunks
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement, among
 
 _AT_STACK = [column.name for column in OBSERVATION_COLUMNS].index('stack_id')
 _WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
 # Sent for each batch, again and again.
-_DUE = Hot(
+_DUE = PreparedStatement(
     select(OBSERVATION.c.resource_id)
     .where(OBSERVATION.c.due_at <= asked_at())
     .order_by(OBSERVATION.c.due_at)
@@ -40,7 +40,7 @@ _DUE = Hot(
 )
 # The first of an index, as `min` is not on every server where something is taken away from it.
 _NEXT_DUE = select(OBSERVATION.c.due_at - database_now()).order_by(OBSERVATION.c.due_at).limit(1)
-_LEASE = HotList(
+_LEASE = PreparedListStatement(
     'keys',
     lambda length: (
         update(OBSERVATION)
@@ -55,7 +55,7 @@ _LEASE = HotList(
 _LET_GO = (
     update(OBSERVATION).where(OBSERVATION.c.resource_id.in_(bindparam('keys', expanding=True))).values(holder=None)
 )
-_READ_LEASED = HotList(
+_READ_LEASED = PreparedListStatement(
     'keys',
     lambda length: (
         select(*OBSERVATION_COLUMNS, *NEEDED_COLUMNS)
@@ -64,7 +64,7 @@ _READ_LEASED = HotList(
         .where(among(OBSERVATION.c.resource_id, 'keys', length))
     ),
 )
-_READ_HELD = HotList(
+_READ_HELD = PreparedListStatement(
     'keys',
     lambda length: (
         select(OBSERVATION.c.resource_id, RESOURCE.c.fence)
@@ -72,7 +72,7 @@ _READ_HELD = HotList(
         .where(among(OBSERVATION.c.resource_id, 'keys', length), OBSERVATION.c.holder == bindparam('lessee'))
     ),
 )
-_READ_STACKS = HotList('keys', lambda length: select(*STACK_COLUMNS).where(among(STACK.c.id, 'keys', length)))
+_READ_STACKS = PreparedListStatement('keys', lambda length: select(*STACK_COLUMNS).where(among(STACK.c.id, 'keys', length)))
 
 
 class LookRows(ObservationRows):
@@ -248,7 +248,7 @@ def _keeping_alike(length: int) -> Update:
     return update(OBSERVATION).where(mine).ordered_values(*kept)
 
 
-_KEEP_ALIKE = HotList('keys', _keeping_alike)
+_KEEP_ALIKE = PreparedListStatement('keys', _keeping_alike)
 
 
 def _leased(values: Sequence[Any], stack: Stack) -> Leased:

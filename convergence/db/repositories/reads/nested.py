@@ -11,7 +11,7 @@ from convergence.core.rows import Stack, Traversal
 from convergence.db.records import NestingRow, UnwantedNested
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
-from convergence.db.statements.prepared.statement import HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, among
 from convergence.db.statements.store import Store
 
 _NESTED = STACK.alias('nested')
@@ -32,7 +32,7 @@ _NESTING = (
     .join(TRAVERSAL, TRAVERSAL.c.id == RESOURCE.c.traversal_id)
     .outerjoin(_NESTED, _NESTED.c.id == RESOURCE.c.token)
 )
-READ_NESTING = HotList('resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length)))
+READ_NESTING = PreparedListStatement('resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length)))
 
 
 def nesting_of(*values: Any) -> NestingRow:

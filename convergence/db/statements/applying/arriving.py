@@ -41,9 +41,9 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.schema.row_columns import CHUNK, chunks
 from convergence.db.statements.applying.changing import TELL, event_values, is_running, store_event
-from convergence.db.statements.prepared.batch import ANSWER, HotAnswer, Writes
+from convergence.db.statements.prepared.batch import ANSWER, StatementResult, StatementBatch
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot, HotList, among, each_of, refused_where_none
+from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement, among, each_of, refused_where_none
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -63,12 +63,12 @@ def _finishing(*if_so: ColumnElement[bool]) -> Update:
     )
 
 
-FINISH_NODE = Hot(_finishing())
-FINISH_AS_ASSUMED = Hot(_finishing(*_AS_ASSUMED))
+FINISH_NODE = PreparedStatement(_finishing())
+FINISH_AS_ASSUMED = PreparedStatement(_finishing(*_AS_ASSUMED))
 # For MariaDB and MySQL: the number that the arrival answers is composed anew. What is ready waits for nobody.
 _BEGUN_ANEW = func.last_insert_id(0)
-FINISH_NODE_ANEW = Hot(_finishing().values(waiting=_BEGUN_ANEW))
-FINISH_AS_ASSUMED_ANEW = Hot(_finishing(*_AS_ASSUMED).values(waiting=_BEGUN_ANEW))
+FINISH_NODE_ANEW = PreparedStatement(_finishing().values(waiting=_BEGUN_ANEW))
+FINISH_AS_ASSUMED_ANEW = PreparedStatement(_finishing(*_AS_ASSUMED).values(waiting=_BEGUN_ANEW))
 _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 _LEFT = SYNC_POINT.c.waiting - 1
 
@@ -114,8 +114,8 @@ def arriving_in_order(length: int, *if_so: ColumnElement[bool]) -> ReturningUpda
     return _ARRIVED.where(*(mine == found for mine, found in zip(_KEY, in_order.c, strict=True))).returning(*_ANSWER)
 
 
-ARRIVE = HotList('numbers', arriving)
-ARRIVE_IN_ORDER = HotList('numbers', arriving_in_order)
+ARRIVE = PreparedListStatement('numbers', arriving)
+ARRIVE_IN_ORDER = PreparedListStatement('numbers', arriving_in_order)
 
 
 def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
@@ -137,8 +137,8 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
     return build
 
 
-FINISH_AT_ONCE = HotList('numbers', _at_once(), leaves_answer=True)
-FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
+FINISH_AT_ONCE = PreparedListStatement('numbers', _at_once(), leaves_answer=True)
+FINISH_AT_ONCE_AS_ASSUMED = PreparedListStatement('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
 
 # MariaDB and MySQL answer no rows to an UPDATE, but one number of 64 bits, which each row that is changed can look at
 # and set. For each node there are three bits in it, in the order of the list: if the node becomes ready, which phase it
@@ -167,17 +167,17 @@ def _locking(length: int) -> Select[Any]:
     return locked.order_by(SYNC_POINT.c.number).with_for_update()
 
 
-ARRIVE_BY_NUMBER = HotList('numbers', _arriving_by_number)
+ARRIVE_BY_NUMBER = PreparedListStatement('numbers', _arriving_by_number)
 # More nodes than a number can tell of.
-LOCK_SUCCESSORS = HotList('numbers', _locking)
-ARRIVE_UNANSWERED = HotList('numbers', _arriving_unanswered)
+LOCK_SUCCESSORS = PreparedListStatement('numbers', _locking)
+ARRIVE_UNANSWERED = PreparedListStatement('numbers', _arriving_unanswered)
 
 # A node behind the window has not been told of.
 HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
 
-def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
+def finish(writes: StatementBatch, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
     """A node that was ready is done, and arrives at those that require it.
 
     It is a conflict where it was not ready, or something else than was assumed.
@@ -209,7 +209,7 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
         ready += arrive(writes.connection, effect)
 
 
-def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: HotAnswer) -> None:
+def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: StatementResult) -> None:
     """See `_at_once`."""
     arrived = [(number, Phase(phase), left) for number, phase, left in json.loads(answer.rows[0][0])]
     ready += chained(connection, effect, became_ready(arrived, effect.next_in_backlog))
@@ -258,7 +258,7 @@ def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[i
     return [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
 
 
-def _arrive_unanswered(writes: Writes, effect: FinishNode, ready: Ready) -> None:
+def _arrive_unanswered(writes: StatementBatch, effect: FinishNode, ready: Ready) -> None:
     """As `arrive`, where an UPDATE does not answer with rows."""
     became: list[tuple[int, Phase]] = []
     every = followers(effect)
@@ -278,7 +278,7 @@ def _arrive_unanswered(writes: Writes, effect: FinishNode, ready: Ready) -> None
     writes.afterwards(conclude)
 
 
-def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrived: HotAnswer) -> None:
+def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrived: StatementResult) -> None:
     """See `_arriving_by_number`."""
     for place, number in enumerate(numbers):
         phase = arrived.number >> _BITS * place & (1 << _BITS) - 1
@@ -286,7 +286,7 @@ def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrive
             became.append((number, _PHASES[phase - 1]))
 
 
-def _note_those(became: list[tuple[int, Phase]], before: HotAnswer) -> None:
+def _note_those(became: list[tuple[int, Phase]], before: StatementResult) -> None:
     """Those become ready that wait for one node only before it arrives at them."""
     became += [(number, phase) for number, phase, left in before.rows if left == 1]
 

@@ -11,16 +11,16 @@ from convergence.core.rows import Event, Node, Traversal
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
 from convergence.db.schema.row_columns import stored_columns, stored_names, stored_values
 from convergence.db.statements.applying.snapshots import END_SNAPSHOT
-from convergence.db.statements.prepared.batch import Writes
-from convergence.db.statements.prepared.inserts import HotRows
+from convergence.db.statements.prepared.batch import StatementBatch
+from convergence.db.statements.prepared.inserts import ManyRowsInsert
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import FewRows, Hot
+from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement
 from convergence.db.transaction import Ready
 
-INSERT_TRAVERSAL = FewRows(TRAVERSAL, stored_names(Traversal))
+INSERT_TRAVERSAL = FewRowsInsert(TRAVERSAL, stored_names(Traversal))
 _OF_NODE = (*stored_names(Node), 'notified_at')
-INSERT_NODES = HotRows(SYNC_POINT, _OF_NODE, tuple(name for name in _OF_NODE if name != 'traversal_id'))
-END_TRAVERSAL = Hot(
+INSERT_NODES = ManyRowsInsert(SYNC_POINT, _OF_NODE, tuple(name for name in _OF_NODE if name != 'traversal_id'))
+END_TRAVERSAL = PreparedStatement(
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
     .values(
@@ -69,7 +69,7 @@ ENROL_AGAIN = (
 )
 
 
-def insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
+def insert_traversal(writes: StatementBatch, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     writes.add(INSERT_TRAVERSAL.call([stored_values(effect.traversal)]))
     now = effect.traversal.started_at
@@ -83,7 +83,7 @@ def insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Rea
     INSERT_NODES.add(writes, columns)
 
 
-def end_traversal(writes: Writes, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
+def end_traversal(writes: StatementBatch, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     end = END_TRAVERSAL.call(
         {

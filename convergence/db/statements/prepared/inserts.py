@@ -21,15 +21,15 @@ from sqlalchemy import Column, ColumnElement, String, Table, bindparam, insert, 
 from sqlalchemy.engine import Connection, Dialect
 
 from convergence.db.schema.columns import Sealable, dumps
-from convergence.db.statements.prepared.batch import LONGEST, Writes
-from convergence.db.statements.prepared.statement import Hot, executed
+from convergence.db.statements.prepared.batch import LONGEST, StatementBatch
+from convergence.db.statements.prepared.statement import PreparedStatement, executed
 
 _DIFFERENCES = 'differences'
 """The parameter with what rows differ in: a list of objects, which lack what is NULL."""
 
 
 @dataclass(eq=False, slots=True)
-class HotRows:
+class ManyRowsInsert:
     """An INSERT of any number of rows.
 
     :param names: the columns; others have the defaults that the server knows.
@@ -39,13 +39,13 @@ class HotRows:
     table: Table
     names: tuple[str, ...]
     differing: tuple[str, ...]
-    _hots: dict[tuple[str, tuple[str, ...]], Hot] = field(default_factory=dict)
-    _one: Hot = field(init=False)
+    _hots: dict[tuple[str, tuple[str, ...]], PreparedStatement] = field(default_factory=dict)
+    _one: PreparedStatement = field(init=False)
 
     def __post_init__(self) -> None:
-        self._one = Hot(insert(self.table), self.names)
+        self._one = PreparedStatement(insert(self.table), self.names)
 
-    def add(self, writes: Writes, columns: Mapping[str, Sequence[Any]]) -> None:
+    def add(self, writes: StatementBatch, columns: Mapping[str, Sequence[Any]]) -> None:
         """Store rows.
 
         :param columns: the values of all rows, for each column.
@@ -67,7 +67,7 @@ class HotRows:
         for piece in _pieces(written):
             writes.add(hot.call({**values, _DIFFERENCES: piece}))
 
-    def _hot(self, dialect: Dialect, differing: tuple[str, ...]) -> Hot:
+    def _hot(self, dialect: Dialect, differing: tuple[str, ...]) -> PreparedStatement:
         hot = self._hots.get((dialect.name, differing))
         if hot is None:
             of = self.table.c
@@ -75,7 +75,7 @@ class HotRows:
             shared = [name for name in self.names if name not in differing]
             given = [bindparam(f'new_{name}', type_=of[name].type) for name in shared]
             rows = select(*read, *given).select_from(text(source))
-            hot = self._hots[dialect.name, differing] = Hot(insert(self.table).from_select([*differing, *shared], rows))
+            hot = self._hots[dialect.name, differing] = PreparedStatement(insert(self.table).from_select([*differing, *shared], rows))
         return hot
 
     def _repeat(self, connection: Connection, columns: Mapping[str, Sequence[Any]], same: Mapping[str, object]) -> None:
