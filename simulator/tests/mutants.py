@@ -323,7 +323,7 @@ MUTANTS = (
                 'for nested in ():',
             ),
             Edit(
-                'convergence_simulator.memory.queries:MemorySweeps.cancelled_around',
+                'convergence_simulator.memory.queries:MemorySweeps.nested_to_cancel',
                 'return found[:limit]',
                 'return []',
             ),
@@ -738,7 +738,7 @@ MUTANTS = (
         (
             Edit(
                 f'{DECIDE}:after_comparing',
-                'if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.mendable:',
+                'if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.repairable:',
                 'if False:',
             ),
             Edit(f'{DECIDE}:after_comparing', 'if row.status is not Status.COMPLETE:', 'if False:'),

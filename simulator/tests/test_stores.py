@@ -16,7 +16,7 @@ from convergence_simulator.run import RunPlan
 
 from convergence.db.statements.loading import nodes, plans, resources
 from convergence.db.statements.loading.locked_reads import LockedRead
-from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement
 from simulator.tests.programs import REPLACE
 
 LOCKS = {

@@ -36,7 +36,7 @@ ROW: dict[str, Any] = {
     'polled_event_count': 0,
     'nothing_made': True,
     'clearing': False,
-    'mendable': True,
+    'repairable': True,
     'revocation': '',
 }
 EVERY = [each for each in RESOURCE.c if each.name != 'lock_count']
@@ -52,10 +52,10 @@ def test_each_value_comes_back_as_it_is_and_of_its_kind(engine: Any) -> None:
     stored(engine)
     with engine.connect() as connection:
         (plain,) = connection.execute(READ, {'resource': 'one'})
-        (hot,) = PreparedStatement(READ).all(connection, {'resource': 'one'})
-    assert hot == list(plain)
-    assert [type(each) for each in hot] == [type(each) for each in plain]
-    assert {column.name: each for column, each in zip(EVERY, hot, strict=False)}.items() >= ROW.items()
+        (statement,) = PreparedStatement(READ).all(connection, {'resource': 'one'})
+    assert statement == list(plain)
+    assert [type(each) for each in statement] == [type(each) for each in plain]
+    assert {column.name: each for column, each in zip(EVERY, statement, strict=False)}.items() >= ROW.items()
 
 
 def test_each_value_is_written_as_it_is(engine: Any) -> None:
@@ -63,7 +63,9 @@ def test_each_value_is_written_as_it_is(engine: Any) -> None:
         PreparedStatement(insert(RESOURCE), tuple(ROW)).write(connection, ROW)
         (plain,) = connection.execute(READ, {'resource': 'one'})
         odd = {'resource': f"one' OR '{ODD}", 'new': f"'; {ODD} --"}
-        rename = PreparedStatement(update(RESOURCE).values(name=bindparam('new')).where(RESOURCE.c.id == bindparam('resource')))
+        rename = PreparedStatement(
+            update(RESOURCE).values(name=bindparam('new')).where(RESOURCE.c.id == bindparam('resource'))
+        )
         assert [rename.write(connection, odd), rename.write(connection, {**odd, 'resource': 'one'})] == [0, 1]
         (renamed,) = connection.execute(select(RESOURCE.c.name))
     assert {column.name: each for column, each in zip(EVERY, plain, strict=False)}.items() >= ROW.items()

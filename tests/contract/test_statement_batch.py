@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete, event, func, insert, select, update
 from convergence.db.connections.counting import count
 from convergence.db.schema.models import DUTY, EVENT, PROJECT
 from convergence.db.statements.prepared.batch import LONGEST, StatementBatch
-from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement, BoundStatement
+from convergence.db.statements.prepared.statement import BoundStatement, FewRowsInsert, PreparedStatement
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict, DatabaseUnavailable
 from tests.contract.test_connections import lose
@@ -52,13 +52,13 @@ def write(engine: Any, *calls: BoundStatement | tuple[BoundStatement, str]) -> N
     """Carry them out in a transaction; a pair has to find one row."""
 
     def act(connection: Any) -> None:
-        writes = StatementBatch(connection)
+        batch = StatementBatch(connection)
         for call in calls:
             if isinstance(call, tuple):
-                writes.add_one(*call)
+                batch.add_one(*call)
             else:
-                writes.add(call)
-        writes.send_with_commit()
+                batch.add(call)
+        batch.send_with_commit()
 
     Store(engine, patience_s=0.0).write(act, act)
 
@@ -184,9 +184,9 @@ def test_a_connection_that_is_lost_is_told_as_such(engine: Any) -> None:
 
 def test_what_was_left_for_the_commit_is_forgotten_where_there_is_none(engine: Any) -> None:
     def act(connection: Any) -> None:
-        writes = StatementBatch(connection)
-        writes.add(project('a'))
-        writes.send_with_commit()
+        batch = StatementBatch(connection)
+        batch.add(project('a'))
+        batch.send_with_commit()
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -203,7 +203,11 @@ def test_each_of_what_is_read_together_sees_what_was_committed_before_its_turn(e
     def wait() -> None:
         with engine.connect() as connection:
             taken.set()
-            read.extend(StatementBatch(connection).read(READ.call({'duty': name}), PreparedStatement(select(PROJECT.c.id)).call({})))
+            read.extend(
+                StatementBatch(connection).read(
+                    READ.call({'duty': name}), PreparedStatement(select(PROJECT.c.id)).call({})
+                )
+            )
 
     with engine.connect() as holder:
         holder.execute(update(DUTY).where(DUTY.c.name == name).values(holder='me'))

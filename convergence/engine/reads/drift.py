@@ -37,12 +37,12 @@ class DriftReads(Reading[StackReader]):
         compiler: TemplateCompiler,
         objects: ObservationsPort,
         roster: RosterPort,
-        enrol: Callable[[Stack], None],
+        schedule: Callable[[Stack], None],
     ) -> None:
         super().__init__(reader, compiler)
         self._objects = objects
         self._roster = roster
-        self._enrol = enrol
+        self._enrol = schedule
 
     def stack_drift(
         self,
@@ -156,12 +156,12 @@ class DriftReads(Reading[StackReader]):
             'physical_resource_id': row.physical_id or '',
             'state': seen.found.value,
             'reason': without(seen.reason, secrets),
-            'since': formats.moment(seen.since) if seen.looked_at is not None else None,
-            'looked_at': formats.moment(seen.looked_at),
+            'since': formats.moment(seen.since) if seen.observed_at is not None else None,
+            'looked_at': formats.moment(seen.observed_at),
             'policy': seen.policy.value,
             'repairs': seen.repairs,
             'given_up': seen.given_up,
-            'source': seen.source.value if seen.looked_at is not None else None,
+            'source': seen.source.value if seen.observed_at is not None else None,
             'accepted': sorted(row.accepted.live) if row.accepted is not None else [],
             'properties': [
                 {

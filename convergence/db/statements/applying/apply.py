@@ -63,14 +63,14 @@ class FollowUp:
     looks_before_arrival = False
     looks_after_arrival = False
 
-    def before_arrival(self, writes: StatementBatch) -> Sequence[effects.Effect]:
+    def before_arrival(self, batch: StatementBatch) -> Sequence[effects.Effect]:
         """When rows of resources are written, and no row is locked yet that others arrive at.
 
         :param writes: with what is written and not sent yet; so too for `after_arrival`.
         """
         return ()
 
-    def after_arrival(self, writes: StatementBatch, ready: Ready) -> Sequence[effects.Effect]:
+    def after_arrival(self, batch: StatementBatch, ready: Ready) -> Sequence[effects.Effect]:
         """When all else is written.
 
         :param ready: the nodes that became ready by it.
@@ -81,7 +81,9 @@ class FollowUp:
 NO_FOLLOW_UP = FollowUp()
 
 
-def apply(writes: StatementBatch, decided: Iterable[effects.Effect], ready: Ready, sequel: FollowUp = NO_FOLLOW_UP) -> None:
+def apply(
+    batch: StatementBatch, decided: Iterable[effects.Effect], ready: Ready, sequel: FollowUp = NO_FOLLOW_UP
+) -> None:
     """Carry out effects in their order, inside the caller's transaction.
 
     :param writes: what is left in it at the end the caller sends.
@@ -91,28 +93,28 @@ def apply(writes: StatementBatch, decided: Iterable[effects.Effect], ready: Read
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
-    for effect, told in _with_more(decided, sequel, writes, ready):
+    for effect, told in _with_more(decided, sequel, batch, ready):
         together = TOGETHER.get(type(effect))
         if together is not None:
-            together(writes, effect, ready, told)
+            together(batch, effect, ready, told)
         else:
-            writes.send()
-            ALONE[type(effect)](writes.connection, effect)
+            batch.send()
+            ALONE[type(effect)](batch.connection, effect)
 
 
 def _with_more(
-    decided: Iterable[effects.Effect], sequel: FollowUp, writes: StatementBatch, ready: Ready
+    decided: Iterable[effects.Effect], sequel: FollowUp, batch: StatementBatch, ready: Ready
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
-    connection = writes.connection
+    connection = batch.connection
     for effect, told in _with_events(connection, decided):
         if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
-            yield from _with_events(connection, sequel.before_arrival(writes))
+            yield from _with_events(connection, sequel.before_arrival(batch))
         if isinstance(effect, effects.FinishNode) and not sequel.looks_after_arrival:
-            writes.flush_rows()  # the arrival comes last
+            batch.flush_rows()  # the arrival comes last
         yield effect, told
     if sequel.looks_after_arrival:
-        writes.send()  # only then it is known what became ready
-        yield from _with_events(connection, sequel.after_arrival(writes, ready))
+        batch.send()  # only then it is known what became ready
+        yield from _with_events(connection, sequel.after_arrival(batch, ready))
 
 
 def _with_events(

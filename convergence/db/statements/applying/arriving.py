@@ -41,9 +41,15 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.schema.row_columns import CHUNK, chunks
 from convergence.db.statements.applying.changing import TELL, event_values, is_running, store_event
-from convergence.db.statements.prepared.batch import ANSWER, StatementResult, StatementBatch
+from convergence.db.statements.prepared.batch import ANSWER, StatementBatch, StatementResult
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement, among, each_of, refused_where_none
+from convergence.db.statements.prepared.statement import (
+    PreparedListStatement,
+    PreparedStatement,
+    among,
+    each_of,
+    refused_where_none,
+)
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -177,7 +183,7 @@ HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
 
-def finish(writes: StatementBatch, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
+def finish(batch: StatementBatch, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
     """A node that was ready is done, and arrives at those that require it.
 
     It is a conflict where it was not ready, or something else than was assumed.
@@ -193,20 +199,20 @@ def finish(writes: StatementBatch, effect: FinishNode, ready: Ready, told: Event
     if told is not None and 0 < len(numbers) <= CHUNK:
         at_once = FINISH_AT_ONCE_AS_ASSUMED if effect.checked else FINISH_AT_ONCE
         given = {**values, **asked(effect, numbers), **event_values(told)}
-        writes.add(at_once.call(given), partial(_note_all, writes.connection, effect, ready))
+        batch.add(at_once.call(given), partial(_note_all, batch.connection, effect, ready))
         if len(numbers) > effect.window:
-            writes.send()  # some may have to be chained to others before the commit
+            batch.send()  # some may have to be chained to others before the commit
         return
     if told is not None:
-        store_event(writes, told)
-    if numbers and not writes.connection.dialect.update_returning:
-        writes.add_one((FINISH_AS_ASSUMED_ANEW if effect.checked else FINISH_NODE_ANEW).call(values), what)
-        _arrive_unanswered(writes, effect, ready)
+        store_event(batch, told)
+    if numbers and not batch.connection.dialect.update_returning:
+        batch.add_one((FINISH_AS_ASSUMED_ANEW if effect.checked else FINISH_NODE_ANEW).call(values), what)
+        _arrive_unanswered(batch, effect, ready)
         return
-    writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
+    batch.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
     if numbers:
-        writes.send()
-        ready += arrive(writes.connection, effect)
+        batch.send()
+        ready += arrive(batch.connection, effect)
 
 
 def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: StatementResult) -> None:
@@ -258,24 +264,24 @@ def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[i
     return [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
 
 
-def _arrive_unanswered(writes: StatementBatch, effect: FinishNode, ready: Ready) -> None:
+def _arrive_unanswered(batch: StatementBatch, effect: FinishNode, ready: Ready) -> None:
     """As `arrive`, where an UPDATE does not answer with rows."""
     became: list[tuple[int, Phase]] = []
     every = followers(effect)
     if len(every) <= MOST_IN_NUMBER:
-        writes.add(ARRIVE_BY_NUMBER.call(asked(effect, every)), partial(_note_number, became, every))
+        batch.add(ARRIVE_BY_NUMBER.call(asked(effect, every)), partial(_note_number, became, every))
     else:
         for numbers in chunks(every):
             successors = asked(effect, numbers)
-            writes.add(LOCK_SUCCESSORS.call(successors), partial(_note_those, became))
-            writes.add(ARRIVE_UNANSWERED.call(successors))
+            batch.add(LOCK_SUCCESSORS.call(successors), partial(_note_those, became))
+            batch.add(ARRIVE_UNANSWERED.call(successors))
 
     def conclude() -> None:
-        ready.extend(chained(writes.connection, effect, became))
+        ready.extend(chained(batch.connection, effect, became))
 
     if len(every) > effect.window:
-        writes.send()  # some may have to be chained to others before the commit
-    writes.afterwards(conclude)
+        batch.send()  # some may have to be chained to others before the commit
+    batch.afterwards(conclude)
 
 
 def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrived: StatementResult) -> None:

@@ -91,12 +91,12 @@ def event_values(event: Event) -> dict[str, Any]:
     return {f'event_{name}': getattr(event, name) for name in _OF_EVENT}
 
 
-def store_event(writes: StatementBatch, event: Event) -> None:
+def store_event(batch: StatementBatch, event: Event) -> None:
     """Store an event in a statement of its own, or with others of the transaction."""
-    writes.add_row(EVENTS, {name: getattr(event, name) for name in _OF_EVENT})
+    batch.add_row(EVENTS, {name: getattr(event, name) for name in _OF_EVENT})
 
 
-def change_row(writes: StatementBatch, effect: UpdateResource, told: Event | None = None) -> None:
+def change_row(batch: StatementBatch, effect: UpdateResource, told: Event | None = None) -> None:
     """Change a row under the guard of its holder. It is a conflict where somebody else holds it, or it is gone.
 
     :param told: an event that is stored by the same statement: only where `combines_changes`.
@@ -107,14 +107,14 @@ def change_row(writes: StatementBatch, effect: UpdateResource, told: Event | Non
         values |= {'traversal': effect.traversal_id, 'node': effect.number}
     if told is not None:
         values |= event_values(told)
-    writes.add_one(statement.call(values), f'resource {effect.resource_id}')
+    batch.add_one(statement.call(values), f'resource {effect.resource_id}')
 
 
-def remove_row(writes: StatementBatch, effect: DeleteResource) -> None:
+def remove_row(batch: StatementBatch, effect: DeleteResource) -> None:
     """Remove a row under the guard of its holder; see `change_row`."""
-    writes.add_one(DELETE_RESOURCE.call(_guard(effect)), f'resource {effect.resource_id}')
+    batch.add_one(DELETE_RESOURCE.call(_guard(effect)), f'resource {effect.resource_id}')
     if effect.signalled:
-        writes.add(FORGET_SIGNALS.call({'resource': effect.resource_id}))
+        batch.add(FORGET_SIGNALS.call({'resource': effect.resource_id}))
 
 
 def combines_changes(connection: Connection) -> bool:

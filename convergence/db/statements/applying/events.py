@@ -16,14 +16,14 @@ from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.transaction import Ready
 
 
-def insert_events(writes: StatementBatch, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
+def insert_events(batch: StatementBatch, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     if len(effect.events) == 1:
-        store_event(writes, effect.events[0])
+        store_event(batch, effect.events[0])
         return
-    writes.flush_rows()  # events are numbered in their order
-    writes.send()
-    writes.connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
+    batch.flush_rows()  # events are numbered in their order
+    batch.send()
+    batch.connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
 
 def insert_signal(connection: Connection, effect: effects.InsertSignal) -> None:

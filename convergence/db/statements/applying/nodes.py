@@ -39,14 +39,14 @@ POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(reso
 TELL = PreparedStatement(by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now()))
 
 
-def finish_node(writes: StatementBatch, effect: effects.FinishNode, ready: Ready, told: Event | None) -> None:
+def finish_node(batch: StatementBatch, effect: effects.FinishNode, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     if effect.last is None:
-        finish(writes, effect, ready, told)
+        finish(batch, effect, ready, told)
         return
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     what = f'nodes {effect.number} and {effect.last} of {effect.traversal_id}'
-    writes.add_one(FINISH_BOTH.call({**key, 'last': effect.last}), what, wanted=2)
+    batch.add_one(FINISH_BOTH.call({**key, 'last': effect.last}), what, wanted=2)
 
 
 def fail_node(connection: Connection, effect: effects.FailNode) -> None:
@@ -61,6 +61,6 @@ def point_node(connection: Connection, effect: effects.PointNode) -> None:
     require_found(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
-def tell_node(writes: StatementBatch, effect: effects.NotifyNode, ready: Ready, told: Event | None) -> None:
+def tell_node(batch: StatementBatch, effect: effects.NotifyNode, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(TELL.call({'traversal': effect.traversal_id, 'node': effect.number}))
+    batch.add(TELL.call({'traversal': effect.traversal_id, 'node': effect.number}))

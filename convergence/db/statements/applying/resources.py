@@ -54,14 +54,14 @@ PARENT_OF = (
 )
 
 
-def insert_resources(writes: StatementBatch, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
+def insert_resources(batch: StatementBatch, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    INSERT_ROWS.add(writes, stored_columns(Resource, effect.resources))
+    INSERT_ROWS.add(batch, stored_columns(Resource, effect.resources))
 
 
-def update_resource(writes: StatementBatch, effect: effects.UpdateResource, ready: Ready, told: Event | None) -> None:
+def update_resource(batch: StatementBatch, effect: effects.UpdateResource, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    change_row(writes, effect, told)
+    change_row(batch, effect, told)
 
 
 def update_resources(connection: Connection, effect: effects.UpdateResources) -> None:
@@ -70,9 +70,9 @@ def update_resources(connection: Connection, effect: effects.UpdateResources) ->
         connection.execute(by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
 
 
-def delete_resource(writes: StatementBatch, effect: effects.DeleteResource, ready: Ready, told: Event | None) -> None:
+def delete_resource(batch: StatementBatch, effect: effects.DeleteResource, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    remove_row(writes, effect)
+    remove_row(batch, effect)
 
 
 def clear_hook(connection: Connection, effect: effects.ClearHook) -> None:
@@ -86,16 +86,16 @@ def revoke_addresses(connection: Connection, effect: effects.RevokeAddresses) ->
     connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id, 'revoked_by': effect.revocation})
 
 
-def count_event(writes: StatementBatch, effect: effects.CountEvent, ready: Ready, told: Event | None) -> None:
+def count_event(batch: StatementBatch, effect: effects.CountEvent, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(COUNT_EVENT.call({'key': effect.resource_id}))
+    batch.add(COUNT_EVENT.call({'key': effect.resource_id}))
 
 
-def tell_parent(writes: StatementBatch, effect: effects.TellParent, ready: Ready, told: Event | None) -> None:
+def tell_parent(batch: StatementBatch, effect: effects.TellParent, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     key = {'key': effect.resource_id}
-    writes.add(COUNT_EVENT.call(key))
-    writes.read_at_end(WAITING_FOR.call(key), lambda rows: ready.extend((row[0], row[1], row[2]) for row in rows))
+    batch.add(COUNT_EVENT.call(key))
+    batch.read_at_end(WAITING_FOR.call(key), lambda rows: ready.extend((row[0], row[1], row[2]) for row in rows))
 
 
 def doubt_parents(connection: Connection, effect: effects.DoubtParents) -> None:

@@ -15,7 +15,7 @@ from convergence.db.statements.applying.changing import new, update_by_id
 from convergence.db.statements.applying.traversals import ENROL_AGAIN
 from convergence.db.statements.applying.trees import recount, take_room
 from convergence.db.statements.prepared.batch import StatementBatch
-from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement, PreparedListStatement, among
+from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedListStatement, PreparedStatement, among
 from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, StackExists
 
@@ -50,34 +50,34 @@ def _purge_all_but(length: int) -> Delete:
 PURGE_TEMPLATES = PreparedListStatement('keep', _purge_all_but)
 
 
-def insert_stack(writes: StatementBatch, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
+def insert_stack(batch: StatementBatch, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     stack = effect.stack
     # What is there may be the name, or the id of a nested stack, which is known before it.
     refusal = StackExists(f'The Stack ({stack.name}) already exists.')
-    writes.add(INSERT_STACK.call({**stored_values(stack), 'live_name': stack.name}), refusal=refusal)
-    _refer_to_credentials(writes, stack.credentials_id, stack.id)
+    batch.add(INSERT_STACK.call({**stored_values(stack), 'live_name': stack.name}), refusal=refusal)
+    _refer_to_credentials(batch, stack.credentials_id, stack.id)
 
 
-def update_stack(writes: StatementBatch, effect: effects.UpdateStack, ready: Ready, told: Event | None) -> None:
+def update_stack(batch: StatementBatch, effect: effects.UpdateStack, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     changes: dict[str, object] = {**effect.changes}
     if changes.get('deleted_at') is not None:
         changes['live_name'] = None
     if 'drift_policy' in changes:
-        changes['policy_told'] = False
+        changes['policy_propagated'] = False
     if changes.get('root_id') is not None:
-        writes.send()
-        recount(writes.connection, str(changes['root_id']))
+        batch.send()
+        recount(batch.connection, str(changes['root_id']))
     statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
     values = {**new(changes), 'key': effect.stack_id}
     if effect.traversal_id is not None:
         values['present'] = effect.traversal_id
-    writes.add_one(statement.call(values), f'stack {effect.stack_id}')
+    batch.add_one(statement.call(values), f'stack {effect.stack_id}')
     if 'drift_policy' in changes:
-        writes.send()
-        writes.connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
-    _refer_to_credentials(writes, effect.changes.get('credentials_id'), effect.stack_id)
+        batch.send()
+        batch.connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
+    _refer_to_credentials(batch, effect.changes.get('credentials_id'), effect.stack_id)
 
 
 @cache
@@ -86,26 +86,26 @@ def _update_stack_of(names: frozenset[str], is_first: bool) -> PreparedStatement
     return PreparedStatement(update_by_id(STACK, names).where(present))
 
 
-def _refer_to_credentials(writes: StatementBatch, credentials_id: str | None, stack_id: str) -> None:
+def _refer_to_credentials(batch: StatementBatch, credentials_id: str | None, stack_id: str) -> None:
     """A stack gets credentials, unless somebody has begun to remove them because no stack had them for long."""
     if credentials_id is None:
         return
-    writes.send()
-    referred = writes.connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
+    batch.send()
+    referred = batch.connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
     if referred.rowcount != 1:
         raise ActionInProgress('The request has taken so long that its credentials are being removed; repeat it.')
 
 
-def require_room(writes: StatementBatch, effect: effects.RequireRoom, ready: Ready, told: Event | None) -> None:
+def require_room(batch: StatementBatch, effect: effects.RequireRoom, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    take_room(writes, effect)
+    take_room(batch, effect)
 
 
-def insert_template(writes: StatementBatch, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
+def insert_template(batch: StatementBatch, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(INSERT_TEMPLATE.call([stored_values(effect.template)]))
+    batch.add(INSERT_TEMPLATE.call([stored_values(effect.template)]))
 
 
-def purge_templates(writes: StatementBatch, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
+def purge_templates(batch: StatementBatch, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(PURGE_TEMPLATES.call({'stack': effect.stack_id, 'keep': effect.keep or ('',)}))
+    batch.add(PURGE_TEMPLATES.call({'stack': effect.stack_id, 'keep': effect.keep or ('',)}))

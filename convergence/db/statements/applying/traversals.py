@@ -65,13 +65,13 @@ STALL_TRAVERSAL = (
 ENROL_AGAIN = (
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id.in_(bindparam('keys', expanding=True)))
-    .values(enrolled=False)
+    .values(observations_scheduled=False)
 )
 
 
-def insert_traversal(writes: StatementBatch, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
+def insert_traversal(batch: StatementBatch, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(INSERT_TRAVERSAL.call([stored_values(effect.traversal)]))
+    batch.add(INSERT_TRAVERSAL.call([stored_values(effect.traversal)]))
     now = effect.traversal.started_at
     behind = {node.next_in_backlog for node in effect.nodes}
 
@@ -80,10 +80,10 @@ def insert_traversal(writes: StatementBatch, effect: effects.InsertTraversal, re
 
     columns = stored_columns(Node, effect.nodes)
     columns['notified_at'] = [notified_at(node) for node in effect.nodes]
-    INSERT_NODES.add(writes, columns)
+    INSERT_NODES.add(batch, columns)
 
 
-def end_traversal(writes: StatementBatch, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
+def end_traversal(batch: StatementBatch, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     end = END_TRAVERSAL.call(
         {
@@ -98,10 +98,10 @@ def end_traversal(writes: StatementBatch, effect: effects.EndTraversal, ready: R
         }
     )
     if not effect.took_snapshot:
-        writes.add(end)
-    elif writes.write(end) == 1:
+        batch.add(end)
+    elif batch.write(end) == 1:
         status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
-        writes.connection.execute(
+        batch.connection.execute(
             END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
         )
 

@@ -44,7 +44,7 @@ ADD_TREE = {
 }
 
 
-def take_room(writes: StatementBatch, effect: RequireRoom) -> None:
+def take_room(batch: StatementBatch, effect: RequireRoom) -> None:
     """A tree gets more resources; its stack is written before, in the same transaction.
 
     :raises Conflict: others have taken the room that there was when it was looked for.
@@ -54,10 +54,10 @@ def take_room(writes: StatementBatch, effect: RequireRoom) -> None:
     has_room = effect.counted is not None and effect.counted + effect.more <= most
     taken = TAKE_ROOM.call({'root': effect.root_id, 'more': effect.more, 'most': most})
     if has_room:
-        writes.add_one(taken, f'tree {effect.root_id}')
+        batch.add_one(taken, f'tree {effect.root_id}')
         return
-    connection = writes.connection
-    if writes.write(taken) == 1:
+    connection = batch.connection
+    if batch.write(taken) == 1:
         return
     _lock(connection, effect.root_id)
     # In a statement of its own: so it sees everything that anybody has stored who held the lock before.

@@ -67,7 +67,9 @@ def _read_inputs(length: int) -> Select[Any]:
 
 def _read_inputs_by_key(length: int) -> Select[Any]:
     wanted = each_of(SYNC_POINT.c.number, 'numbers', length)
-    each = select(wanted.c.number).distinct().subquery()  # one may stand for several places: see `PreparedListStatement`
+    each = (
+        select(wanted.c.number).distinct().subquery()
+    )  # one may stand for several places: see `PreparedListStatement`
     one = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(_IS_INPUT, SYNC_POINT.c.number == each.c.number)
     found = one.limit(1).lateral()
     return _inputs_of(found.c.output, found.c.name).select_from(each.join(found, true()))

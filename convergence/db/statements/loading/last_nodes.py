@@ -12,7 +12,6 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Stack, Traversal
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView
-from convergence.db.stale_reads import MANY_LEFTOVERS, SeenNode, awaits_end, only_follower, require_lock
 from convergence.db.schema.models import RESOURCE, SYNC_POINT, TEMPLATE
 from convergence.db.schema.row_columns import (
     AT,
@@ -25,9 +24,10 @@ from convergence.db.schema.row_columns import (
     resource_of,
 )
 from convergence.db.scopes import LastNode
+from convergence.db.stale_reads import MANY_LEFTOVERS, SeenNode, awaits_end, only_follower, require_lock
 from convergence.db.statements.loading.locked_reads import LAST
 from convergence.db.statements.loading.nodes import seen_node
-from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 
 READ_EQUIVALENT = PreparedStatement(
     select(TEMPLATE.c.equivalent_template_id, TEMPLATE.c.changed_names).where(TEMPLATE.c.id == bindparam('template'))

@@ -23,7 +23,7 @@ from convergence.db.schema.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, ST
 from convergence.db.statements.applying.outbox import HAS_WEBHOOK, ROOT_ID
 from convergence.db.statements.prepared.batch import Rows, StatementBatch, answers_last_alone
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 
 LOCKED = 'convergence.locked'
 """How the settings of a transaction of PostgreSQL begin with the keys of what was locked last, empty for nothing."""
@@ -55,7 +55,9 @@ class LockedRead:
         """The same of some that do lock."""
         names = [f'{LOCKED}_{place}' for place in range(len(locking))]
         noting = [
-            PreparedStatement(select(func.set_config(name, func.coalesce(each.scalar_subquery(), ''), literal_column('true'))))
+            PreparedStatement(
+                select(func.set_config(name, func.coalesce(each.scalar_subquery(), ''), literal_column('true')))
+            )
             for name, each in zip(names, locking, strict=True)
         ]
         reading: Any = read.statement
@@ -68,14 +70,14 @@ class LockedRead:
 
         Where nothing is read, nothing counts as locked.
         """
-        writes = StatementBatch(connection)
+        batch = StatementBatch(connection)
         if not answers_last_alone(connection):
-            *locked, rows = writes.read(*(each.call(values) for each in (*self.locks, self.read)))
+            *locked, rows = batch.read(*(each.call(values) for each in (*self.locks, self.read)))
             return [found[0][0] if found else None for found in locked], rows
         *locks, read = self.noting
         for lock in locks:
-            writes.add(lock.call(values))
-        (rows,) = writes.read(read.call(values))
+            batch.add(lock.call(values))
+        (rows,) = batch.read(read.call(values))
         keys = rows[0][: len(locks)] if rows else []
         return [key or None for key in keys] or [None] * len(locks), [row[len(locks) :] for row in rows]
 

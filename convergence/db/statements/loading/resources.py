@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import FinishView
-from convergence.db.stale_reads import held_row
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.schema.row_columns import (
@@ -27,9 +26,10 @@ from convergence.db.schema.row_columns import (
     resource_of,
 )
 from convergence.db.scopes import HeldResource
+from convergence.db.stale_reads import held_row
 from convergence.db.statements.loading.unopened import UNOPENED_COLUMNS, unopened
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import PreparedStatement, PreparedListStatement, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 from convergence.db.transaction import Missing
 
 LOCK_RESOURCE = PreparedStatement(

@@ -25,7 +25,7 @@ from sqlalchemy.engine import Connection
 from convergence.db.connections.committing import COMMIT
 from convergence.db.connections.drivers import SEVERAL
 from convergence.db.connections.failures import is_duplicate
-from convergence.db.statements.prepared.statement import FEW, FewRowsInsert, BoundStatement, as_raised, executed
+from convergence.db.statements.prepared.statement import FEW, BoundStatement, FewRowsInsert, as_raised, executed
 from convergence.errors import Conflict
 
 LONGEST = 1 << 18
@@ -85,7 +85,7 @@ class StatementBatch:
             self._leave(call, then)
         else:
             with self.refused():
-                call.hot.write(self.connection, call.values)
+                call.statement.write(self.connection, call.values)
 
     @contextmanager
     def refused(self) -> Iterator[None]:
@@ -128,7 +128,7 @@ class StatementBatch:
             self._leave(call, lambda answer: require_found(answer.found, what, wanted))
             self._left.unchecked = wanted
         else:
-            require_found(call.hot.write(self.connection, call.values), what, wanted)
+            require_found(call.statement.write(self.connection, call.values), what, wanted)
 
     def write(self, call: BoundStatement) -> int:
         """Carry out what was added, and one more; how many rows that found.
@@ -136,7 +136,7 @@ class StatementBatch:
         :raises Conflict: see `send`.
         """
         if not self._takes_several:
-            return call.hot.write(self.connection, call.values)
+            return call.statement.write(self.connection, call.values)
         found: list[int] = []
         self._leave(call, lambda answer: found.append(answer.found), checks=False)
         self.send()
@@ -152,7 +152,7 @@ class StatementBatch:
         elif self._takes_several:
             self._leave(call, lambda answer: then(answer.rows))
         else:
-            then(call.hot.all(self.connection, call.values))
+            then(call.statement.all(self.connection, call.values))
 
     def afterwards(self, step: Callable[[], object]) -> None:
         """Have something done when it is known what has become of all that was added."""
@@ -183,7 +183,7 @@ class StatementBatch:
         for call in along:
             self._leave(call, lambda answer: found.append(answer.rows), checks=False)
         self.send()
-        return found + [call.hot.all(self.connection, call.values) for call in calls[len(along) :]]
+        return found + [call.statement.all(self.connection, call.values) for call in calls[len(along) :]]
 
     def end(self) -> None:
         """Carry out all that is left, before something else is done.
@@ -307,7 +307,11 @@ def _takes_several(connection: Connection) -> bool:
 
 
 def _carried_out(
-    connection: Connection, calls: Sequence[BoundStatement], behind: Sequence[BoundStatement] = (), *, commits: bool = False
+    connection: Connection,
+    calls: Sequence[BoundStatement],
+    behind: Sequence[BoundStatement] = (),
+    *,
+    commits: bool = False,
 ) -> list[StatementResult]:
     """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place.
 
@@ -315,7 +319,7 @@ def _carried_out(
     """
     if fails_in_server(connection):
         return _answered_at_last(connection, calls, behind, commits=commits)
-    forms = [call.hot.form(connection.dialect) for call in calls]
+    forms = [call.statement.form(connection.dialect) for call in calls]
     text = '; '.join([*(form.text for form in forms), *((COMMIT,) if commits else ())])
     given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
     cursor = executed(connection, text, tuple(chain(*given)), lambda cursor, *sent: cursor.execute(*sent))
@@ -339,9 +343,9 @@ def _answered_at_last(
     connection: Connection, calls: Sequence[BoundStatement], behind: Sequence[BoundStatement], *, commits: bool
 ) -> list[StatementResult]:
     every = [*calls, *behind]
-    forms = [call.hot.form(connection.dialect) for call in every]
+    forms = [call.statement.form(connection.dialect) for call in every]
     given = [form.parameters(call.values) for form, call in zip(forms, every, strict=True)]
-    is_left_in_setting = commits and not behind and calls[-1].hot.leaves_answer
+    is_left_in_setting = commits and not behind and calls[-1].statement.leaves_answer
 
     def joined(texts: Sequence[str]) -> str:
         if not commits:

@@ -140,16 +140,16 @@ class PreparedStatement:
 class BoundStatement:
     """A statement, and the values that it is to be carried out with."""
 
-    hot: PreparedStatement
+    statement: PreparedStatement
     values: Mapping[str, Any]
 
     def refusing(self, wanted: int = 1) -> BoundStatement:
         """See `PreparedStatement.refusing`."""
-        return BoundStatement(self.hot.refusing(wanted), self.values)
+        return BoundStatement(self.statement.refusing(wanted), self.values)
 
     def checking(self, wanted: int = 1) -> BoundStatement | None:
         """See `PreparedStatement.checking`."""
-        checking = self.hot.checking(wanted)
+        checking = self.statement.checking(wanted)
         return None if checking is None else BoundStatement(checking, self.values)
 
 
@@ -169,13 +169,13 @@ class PreparedListStatement:
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[list[Any]]:
         """The rows of its answer; see `PreparedStatement.all`."""
-        hot, given = self._with(values)
-        return hot.all(connection, given)
+        statement, given = self._with(values)
+        return statement.all(connection, given)
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Carry it out; how many rows it found; see `PreparedStatement.write`."""
-        hot, given = self._with(values)
-        return hot.write(connection, given)
+        statement, given = self._with(values)
+        return statement.write(connection, given)
 
     def call(self, values: Mapping[str, Any]) -> BoundStatement:
         """It, with its values, for those who send it later."""
@@ -185,12 +185,14 @@ class PreparedListStatement:
         """The statement for a list of this length, and what it is given."""
         members = values[self.name]
         length = 1 << (len(members) - 1).bit_length()
-        hot = self._of_length.get(length)
-        if hot is None:
-            hot = self._of_length[length] = PreparedStatement(self.build(length), leaves_answer=self.leaves_answer)
+        statement = self._of_length.get(length)
+        if statement is None:
+            statement = self._of_length[length] = PreparedStatement(
+                self.build(length), leaves_answer=self.leaves_answer
+            )
         # The last one stands for the places that are left: in a set it counts once.
         padded = (*members, *[members[-1]] * (length - len(members)))
-        return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
+        return statement, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
 
 
 FEW = 16
@@ -213,13 +215,15 @@ class FewRowsInsert:
     def call(self, rows: Sequence[Mapping[str, Any]]) -> BoundStatement:
         """It, with its values, for those who send it later: from one to `FEW` rows."""
         given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
-        return self._hot(len(rows)).call(given)
+        return self._statement(len(rows)).call(given)
 
-    def _hot(self, count: int) -> PreparedStatement:
-        hot = self._of_count.get(count)
-        if hot is None:
-            hot = self._of_count[count] = PreparedStatement(self._insert(count), if_so=partial(self._insert, count))
-        return hot
+    def _statement(self, count: int) -> PreparedStatement:
+        statement = self._of_count.get(count)
+        if statement is None:
+            statement = self._of_count[count] = PreparedStatement(
+                self._insert(count), if_so=partial(self._insert, count)
+            )
+        return statement
 
     def _insert(self, count: int, is_so: ColumnElement[bool] | None = None) -> Insert:
         kinds = [(name, self.table.c[name].type) for name in self.names]
