@@ -1,6 +1,6 @@
 """The first tables.
 
-Revision: 0001_first_tables. Follows: nothing. Frozen with the first release: from then on a change is a migration of its own.
+Revision: 0001_first_tables. Follows: nothing. Frozen with the first release: each later change is a new migration.
 """
 
 import sqlalchemy as sa

@@ -19,7 +19,7 @@ from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.core.rows import Event
 from convergence.db.records import UnscheduledStack, WatchTarget
-from convergence.db.repositories.observations import enrolment
+from convergence.db.repositories.observations import scheduling
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema.models import RESOURCE as RESOURCES
 from convergence.db.statements.store import Store
@@ -151,14 +151,14 @@ def test_what_somebody_else_enrols_meanwhile_is_not_taken_for_one_without_a_row(
     def look(connection, cursor, text, *rest):
         if (
             text.startswith('SELECT')
-            and 'observation' in text
+            and 'observation.' in text
             and not any(each in text for each in ('FOR UPDATE', 'count('))
         ):
             questions.append(text)
             if len(questions) == 2:
                 with server_engine.begin() as other:
                     other.execute(update(RESOURCES).where(RESOURCES.c.id == 'R2').values(physical_id='phys'))
-                    enrolment._insert(other, 'S', {row(other): DriftPolicy.REPORT}, SOON, {})
+                    scheduling._insert(other, 'S', {row(other): DriftPolicy.REPORT}, SOON, {})
 
     def row(connection):
         needed = [RESOURCES.c[name] for name in ('id', 'name', 'type', 'fence')]
