@@ -97,7 +97,7 @@ class Planner:
         visits expect it.
     :param is_exclusive: whether there can be one object only of a name that the template gives, by type.
     :param max_resources: how many resources all goals of a tree of stacks may have together; None: no limit.
-    :param gives_way: whether an object has to give something up before another one of its name can be made, by type.
+    :param hands_over: whether an object has to give something up before another one of its name can be made, by type.
     """
 
     new_id: Callable[[], str]
@@ -105,7 +105,7 @@ class Planner:
     visit_unchanged: bool = False
     is_exclusive: Callable[[str], bool] = lambda type_name: False
     max_resources: int | None = None
-    gives_way: Callable[[str], bool] = lambda type_name: False
+    hands_over: Callable[[str], bool] = lambda type_name: False
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ class Registry:
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
             is_exclusive=kind.removed_first,
-            gives_way=kind.gives_way(),
+            hands_over=kind.gives_way(),
         )
 
     def can_snapshot(self, name: str) -> bool:

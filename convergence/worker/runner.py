@@ -148,9 +148,9 @@ class Runner:
                 return self._resume(attempt)
             case Step.REPAIR:
                 return self._repairs.look(attempt)
-            case Step.GIVE_WAY:
+            case Step.HAND_OVER:
                 return self._giving_way.give_way(attempt)
-            case Step.TAKE_BACK:
+            case Step.RECLAIM:
                 return self._giving_way.take_back(attempt)
             case Step.CANCEL:
                 return self._stop(attempt)
