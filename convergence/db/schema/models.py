@@ -377,7 +377,7 @@ CREDENTIALS = Table(
     **OPTIONS,
 )
 
-# What is still to be told of stacks: see `convergence.db.statements.outbox`.
+# What is still to be told of stacks: see `convergence.db.statements.applying.outbox`.
 OUTBOX = Table(
     'outbox',
     METADATA,

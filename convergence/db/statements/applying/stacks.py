@@ -10,12 +10,12 @@ from convergence.core import effects
 from convergence.core.rows import Event, Stack, Template
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.models import CREDENTIALS, STACK, TEMPLATE
+from convergence.db.schema.row_columns import stored_names, stored_values
 from convergence.db.statements.applying.changing import new, update_by_id
 from convergence.db.statements.applying.traversals import ENROL_AGAIN
 from convergence.db.statements.applying.trees import recount, take_room
-from convergence.db.statements.hot import FewRows, Hot, HotList, among
-from convergence.db.statements.row_columns import stored_names, stored_values
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.statement import FewRows, Hot, HotList, among
 from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, StackExists
 

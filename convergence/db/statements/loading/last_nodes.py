@@ -14,11 +14,7 @@ from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView
 from convergence.db.looking import MANY_LEFTOVERS, SeenNode, awaits_end, only_follower, require_lock
 from convergence.db.schema.models import RESOURCE, SYNC_POINT, TEMPLATE
-from convergence.db.scopes import LastNode
-from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.loading.locked_reads import LAST
-from convergence.db.statements.loading.nodes import seen_node
-from convergence.db.statements.row_columns import (
+from convergence.db.schema.row_columns import (
     AT,
     AT_FOLLOWER,
     AT_STACK,
@@ -28,6 +24,10 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
+from convergence.db.scopes import LastNode
+from convergence.db.statements.loading.locked_reads import LAST
+from convergence.db.statements.loading.nodes import seen_node
+from convergence.db.statements.prepared.statement import Hot, HotList, among
 
 READ_EQUIVALENT = Hot(
     select(TEMPLATE.c.equivalent_template_id, TEMPLATE.c.changed_names).where(TEMPLATE.c.id == bindparam('template'))
