@@ -54,10 +54,10 @@ class WorkerProcess:
             max_stuck_threads=settings.max_stuck_threads,
             threads=settings.threads,
             dispatch_window=settings.dispatch_window,
-            in_a_row=settings.nodes_in_a_row,
+            in_a_row=settings.max_inline_nodes,
             max_stored_bytes=parts.settings.limits.max_stored_bytes,
             max_input_bytes=parts.settings.limits.max_input_bytes,
-            creation_settles_s=settings.creation_settles_s,
+            create_ambiguity_s=settings.create_ambiguity_s,
         )
         self._drain_timeout_s = settings.drain_timeout_s
         hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)
@@ -66,7 +66,7 @@ class WorkerProcess:
         credentials = CredentialsOfStacks(ports.credentials, parts.keystone, acting.region, acting.interface)
         self.service = WorkerService(
             ports,
-            Dispatcher(parts.store, hands, new_id, settings.nodes_in_a_message, settings.dispatch_window),
+            Dispatcher(parts.store, hands, new_id, settings.max_batch_nodes, settings.dispatch_window),
             parts.types,
             engine,
             options,

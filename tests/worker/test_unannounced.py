@@ -131,7 +131,7 @@ def test_others_are_told_at_once_while_a_thread_is_free_here(harness):
 
 
 def test_others_are_told_when_enough_has_come_together(harness):
-    """`[engine] nodes_in_a_message`: five, here."""
+    """`[engine] max_batch_nodes`: five, here."""
     worker = a_worker(harness, Moments(), threads=1)
     gate = Gate(harness, 'c0l')
     begin(harness, worker, 'lmr')
