@@ -47,8 +47,8 @@ def option(default: Any, help: str, *, required: bool = False, **more: Any) -> O
     :param required: True if the record has no default of its own, because `convergence.config` computes one.
     :param more: further fields of `OptionDeclaration`. ``min``, ``max``: bounds. ``choices``: allowed values, or pairs
         of a value and its explanation. ``secret``: the value is never logged. ``sample``: a value for the sample file.
-        ``form``: see `ValueForm`. ``unlimited``: the number in the file that means None. ``deprecated_name``: the old name,
-        still accepted. ``read``: makes the value of the field from that of the option.
+        ``form``: see `ValueForm`. ``unlimited``: the number in the file that means None. ``deprecated_name``: the old
+        name, still accepted. ``read``: makes the value of the field from that of the option.
     """
     metadata = {KEY: OptionDeclaration(default=default, help=help, **more)}
     if required:

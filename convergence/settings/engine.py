@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
+from convergence.core.model import DISPATCH_WINDOW, MAX_BATCH_NODES
 from convergence.settings.declaring import option
 
 
@@ -70,7 +70,7 @@ class EngineSettings:
         min=1,
     )
     max_batch_nodes: int = option(
-        NODES_IN_A_MESSAGE,
+        MAX_BATCH_NODES,
         'Maximum number of READY nodes of one stack per check_resource message. Not more than a worker has threads. 1 '
         'disables batching.',
         min=1,

@@ -37,12 +37,15 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'the arguments of the field, each by its name, and the credentials that come with them',
     (
         'large_classes',
-        'convergence/simulator/crew.py Crew',
+        'simulator/convergence_simulator/crew.py Crew',
     ): 'it is messenger and processes at once, as its threads see it',
-    ('large_classes', 'convergence/simulator/run.py Run'): 'one method for each thing that can happen next',
-    ('large_classes', 'convergence/simulator/things.py Thing'): 'the contract of resource types, method by method',
-    ('large_classes', 'convergence/simulator/transition.py Memory'): 'one reader for each kind of effect',
-    ('large_classes', 'convergence/simulator/user.py User'): 'one method for each kind of request',
+    ('large_classes', 'simulator/convergence_simulator/run.py Run'): 'one method for each thing that can happen next',
+    (
+        'large_classes',
+        'simulator/convergence_simulator/things.py Thing',
+    ): 'the contract of resource types, method by method',
+    ('large_classes', 'simulator/convergence_simulator/transition.py Memory'): 'one reader for each kind of effect',
+    ('large_classes', 'simulator/convergence_simulator/user.py User'): 'one method for each kind of request',
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
     ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
@@ -50,7 +53,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
     (
         'large_classes',
-        'convergence/db/memory/observations.py MemoryObservations',
+        'simulator/convergence_simulator/memory/observations.py MemoryObservations',
     ): 'one method for each question about objects',
     ('large_classes', 'convergence/resources/nested.py NestedType'): 'the contract of resource types, method by method',
     (
@@ -59,20 +62,29 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'the contract of resource types, method by method',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',
-    ('large_classes', 'convergence/worker/groups.py ThreadGroups'): 'threads, queue and groups change under one lock',
+    (
+        'large_classes',
+        'convergence/worker/scheduler/thread_groups.py ThreadGroups',
+    ): 'threads, queue and groups change under one lock',
     ('large_classes', 'convergence/worker/service.py WorkerService'): 'a worker: its messages and its life',
     (
         'large_classes',
         'convergence/engine/sweeper/tasks.py SweepTasks',
     ): 'one method for each thing that may have been left undone',
-    ('vague_results', 'convergence/db/memory/draft.py Draft.get'): 'a row of whichever table is named',
-    ('vague_results', 'convergence/db/memory/look.py Look.lock'): 'a row of whichever table is named',
+    ('vague_results', 'simulator/convergence_simulator/memory/draft.py Draft.get'): 'a row of whichever table is named',
+    ('vague_results', 'simulator/convergence_simulator/memory/look.py Look.lock'): 'a row of whichever table is named',
     ('vague_results', 'convergence/resources/manifest.py ManifestType.call_loaded'): 'what the method answers',
-    ('vague_results', 'convergence/simulator/sqlstore.py CatchingUp.execute'): 'a result of SQLAlchemy, or `Shown`',
-    ('vague_results', 'convergence/simulator/sqlstore.py Shown.first'): 'whatever row the statement asks for',
+    (
+        'vague_results',
+        'simulator/convergence_simulator/sqlstore.py CatchingUp.execute',
+    ): 'a result of SQLAlchemy, or `Shown`',
+    ('vague_results', 'simulator/convergence_simulator/sqlstore.py Shown.first'): 'whatever row the statement asks for',
     ('long_files', 'convergence/core/rows.py'): 'one value for each kind of row, with the meaning of every column',
     ('large_classes', 'convergence/engine/traversals/traversals.py Traversals'): 'whatever begins or ends a traversal',
-    ('large_classes', 'convergence/db/memory/queries.py MemorySweeps'): 'one method for each question of a sweeper',
+    (
+        'large_classes',
+        'simulator/convergence_simulator/memory/queries.py MemorySweeps',
+    ): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/ports.py SweepsPort'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/repositories/sweeps.py Sweeps'): 'one method for each question of a sweeper',
     (
@@ -81,9 +93,12 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'one statement and one method for each question of a sweeper',
     ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
-    ('wide_functions', 'convergence/worker/checks.py __init__'): 'what a node comes through, part by part',
+    ('wide_functions', 'convergence/worker/checks/node_checks.py __init__'): 'what a node comes through, part by part',
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
-    ('wide_functions', 'convergence/simulator/templates.py __init__'): 'whatever a scenario may say of a resource',
+    (
+        'wide_functions',
+        'simulator/convergence_simulator/templates.py __init__',
+    ): 'whatever a scenario may say of a resource',
     ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',
 }
 # Split, so that this file does not find itself.

@@ -13,7 +13,6 @@ import pytest
 
 from convergence.core.model import Change, Json
 from convergence.core.software import ServerReport, SoftwareConfig
-from convergence.db.memory.software import MemorySoftware
 from convergence.resources.attributes import attr
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.addressed import addressed_types
@@ -30,6 +29,7 @@ from convergence.resources.contract import (
 )
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
+from convergence.testing.software import MemorySoftware
 from tests.resources.clock import Clock
 
 CLOCK = Clock()

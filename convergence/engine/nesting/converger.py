@@ -1,0 +1,220 @@
+"""Goals that nested stacks are given: what their resources want, or what those were that a snapshot has kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from convergence import errors, template
+from convergence.core.adoption import brings_nested
+from convergence.core.model import Action, Goal, Status
+from convergence.core.nesting import is_tidy
+from convergence.core.request import Request
+from convergence.core.rows import Snapshot, Stack
+from convergence.core.views import PlanView
+from convergence.db.ports import ReaderPort
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.goal_rows import template_row
+from convergence.engine.compile.nested_content import name_of
+from convergence.engine.compile.submission import Submission
+from convergence.engine.nesting.desired import DesiredStacks, NestingResource, adopted_by
+from convergence.engine.nesting.snapshots import NestedSnapshots
+from convergence.engine.nesting.starts import NestedStart, NestedStarts
+from convergence.engine.traversals.refusals import may_be_given
+from convergence.engine.traversals.traversals import Overtaken, Traversals
+from convergence.resources.nesting import NestedStep
+from convergence.values import replace
+
+_GIVEN = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
+"""The actions of a stack that has the goal that its resource has given it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestingLimits:
+    """How far stacks may be nested.
+
+    :param max_depth: how many stacks a stack may be in.
+    :param max_resources: how many resources a whole tree may have; None: no limit.
+    """
+
+    max_depth: int = 5
+    max_resources: int | None = None
+
+
+class NestedConverger:
+    """Leads nested stacks to the goals that they are given.
+
+    :param wants: asks the types of the resources.
+    """
+
+    def __init__(
+        self,
+        reader: ReaderPort,
+        traversals: Traversals,
+        wants: DesiredStacks,
+        snapshots: NestedSnapshots,
+        beginnings: NestedStarts,
+        limits: NestingLimits,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._reader = reader
+        self._traversals = traversals
+        self._wants = wants
+        self._templates = wants.templates
+        self._snapshots = snapshots
+        self._beginnings = beginnings
+        self._limits = limits
+        self._new_id = new_id
+
+    def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
+        """Lead a nested stack to what its resource wants; make it where it is not there.
+
+        :param fence: the one under which the row of the resource is held.
+        :param present: the stack, if it is there.
+        """
+        kept = self._snapshots.wanted(held)
+        if kept is not None:
+            return self._bring_back(held, fence, present, kept)
+        submission, wanted = self._wants.of(held, present)
+        held = replace(held, begun=NestedStep(more=wanted.more, pause_s=wanted.pause_s))
+        if present is None:
+            return self._create(held, fence, submission, wanted.timeout_mins)
+        return self._update(held, fence, present, submission, wanted.timeout_mins)
+
+    def _bring_back(
+        self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot
+    ) -> NestedStep | NestedStart:
+        submission = Submission.from_content(kept.content)
+        if present is None:
+            return self._create(held, fence, submission, None, kept)
+        last = self._reader.traversal(present.traversal_id or '')
+        if present.action is Action.RESTORE and present.status is not Status.FAILED and held.is_served_by(last):
+            self._beginnings.confirm(held, fence, present)
+            return NestedStep((present.traversal_id or '') if present.status is Status.IN_PROGRESS else '')
+        return self._give_goal(held, fence, present, submission, None, kept)
+
+    def _create(
+        self,
+        held: NestingResource,
+        fence: int,
+        submission: Submission,
+        timeout_mins: int | None,
+        kept: Snapshot | None = None,
+    ) -> NestedStart:
+        parent = held.stack
+        stack_id = held.row.token or ''
+        stack = Stack(
+            id=stack_id,
+            name=name_of(parent, held.row.name, stack_id),
+            project_id=parent.project_id,
+            action=Action.CREATE,
+            status=Status.IN_PROGRESS,
+            status_reason='',
+            template_id=None,
+            last_good_template_id=None,
+            traversal_id=None,
+            timeout_mins=parent.timeout_mins if timeout_mins is None else timeout_mins,
+            disable_rollback=True,
+            created_at=0.0,
+            parent_id=parent.id,
+            parent_resource_id=held.row.id,
+            root_id=parent.tree_id,
+            nested_depth=parent.nested_depth + 1,
+            type_rules=parent.type_rules,
+        )
+        if stack.nested_depth > self._limits.max_depth:
+            raise errors.RequestLimitExceeded(
+                f'Recursion depth exceeds {self._limits.max_depth} ([limits] max_nested_stack_depth).'
+            )
+        adopts = brings_nested(held.row)
+        action = Action.ADOPT if adopts else Action.CREATE
+        held, request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
+        if adopts:
+            request = replace(request, offered=adopted_by(held.row))
+        return replace(self._beginnings.create(stack, held, request), then=lambda: self._keep(stack, request, compiled))
+
+    def _update(
+        self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
+    ) -> NestedStep | NestedStart:
+        before = self._templates.submitted(present.template_id or '')
+        if before is not None and before.is_like(submission):
+            running = self._reader.traversal(present.traversal_id or '')
+            if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
+                self._beginnings.confirm(held, fence, present)
+                return replace(held.begun, traversal_id=present.traversal_id or '')
+            is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
+            compared = not held.traversal.observes or (held.is_served_by(running) and present.action in _GIVEN)
+            if is_there and compared and is_tidy(self._reader.resources(present.id)):
+                self._beginnings.confirm(held, fence, present)
+                return held.begun
+        return self._give_goal(held, fence, present, submission, timeout_mins)
+
+    def _give_goal(
+        self,
+        held: NestingResource,
+        fence: int,
+        present: Stack,
+        submission: Submission,
+        timeout_mins: int | None,
+        kept: Snapshot | None = None,
+    ) -> NestedStart:
+        action = Action.UPDATE if kept is None else Action.RESTORE
+        may_be_given(present)
+
+        def may(view: PlanView) -> None:
+            assert view.stack is not None
+            may_be_given(view.stack)
+            if view.stack.template_id != present.template_id:
+                raise Overtaken(f'stack {present.name} has got another goal')
+
+        held, request, compiled = self._with_goal(held, fence, action, present, submission, may, kept)
+        if timeout_mins is not None:
+            request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
+        return replace(
+            self._beginnings.start(present, held, request), then=lambda: self._keep(present, request, compiled)
+        )
+
+    def _with_goal(
+        self,
+        held: NestingResource,
+        fence: int,
+        action: Action,
+        stack: Stack,
+        submission: Submission,
+        also: Callable[[PlanView], None] = lambda view: None,
+        kept: Snapshot | None = None,
+    ) -> tuple[NestingResource, Request, template.Compiled]:
+        request = Request(
+            action,
+            Goal(),
+            cancels=held.traversal.cancels,
+            takes_back=held.traversal.action is Action.ROLLBACK,
+            # Whoever has updated the nested stack by itself has said nothing about what it is given from above.
+            stack_changes={'type_rules': held.stack.type_rules, 'credentials_id': None},
+        )
+        request, compiled = self._towards(stack, submission, Permits(held.stack.type_rules), request)
+        held = replace(held, begun=replace(held.begun, is_silent=not compiled.outputs))
+        if kept is not None:
+            request = replace(request, goal=self._snapshots.plans.brought_back(request.goal, kept))
+        return held, self._beginnings.request(held, fence, request, also), compiled
+
+    def _towards(
+        self, stack: Stack, submission: Submission, permits: Permits, request: Request
+    ) -> tuple[Request, template.Compiled]:
+        compiled = self._templates.compile(stack, submission, permits)
+        row = template_row(self._new_id(), stack.id, submission, compiled)
+        return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
+
+    def give(self, stack: Stack, submission: Submission, permits: Permits, request: Request, resource_id: str) -> None:
+        """Give a nested stack another goal that its resource has not asked for.
+
+        :param request: all but the goal.
+        :param resource_id: the row whose object the stack is: the request's guard sees it, locked.
+        """
+        request, compiled = self._towards(stack, submission, permits, request)
+        self._traversals.start(stack, request, resource_id)
+        self._keep(stack, request, compiled)
+
+    def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
+        assert request.template is not None
+        self._templates.keep(stack, request.template, compiled)

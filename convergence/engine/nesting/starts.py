@@ -1,0 +1,196 @@
+"""How something begins for a nested stack: only as long as the row of its resource is held by whoever asks for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from convergence import errors
+from convergence.core.effects import Decision, Effect
+from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.nesting import park
+from convergence.core.request import Planned, Request
+from convergence.core.rows import Stack
+from convergence.core.upwards import TELLS, progress_towards
+from convergence.core.views import PlanView
+from convergence.db.scopes import StackAlone
+from convergence.engine.nesting.desired import NestingResource
+from convergence.engine.traversals.start import TraversalStart
+from convergence.engine.traversals.traversals import Overtaken, Traversals
+from convergence.resources.nested import NestedType, begun_of, progress_of
+from convergence.resources.nesting import NestedStep
+from convergence.resources.registry import Registry
+from convergence.values import replace
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar('T')
+
+TOGETHER = 500
+"""Rows and nodes of the stacks that begin in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestedStart:
+    """What a nested stack is about to begin.
+
+    :param held: the resource whose object it is.
+    :param then: done when it has begun.
+    """
+
+    start: TraversalStart
+    held: NestingResource
+    then: Callable[[], None] = lambda: None
+
+    def fits(self, room: int) -> bool:
+        """Whether it may begin together with others, and is no larger."""
+        size = self.start.size
+        return self.held.handoff is not None and size is not None and size <= room
+
+    def begun(self, planned: Planned) -> NestedStep:
+        """What is answered when it has begun."""
+        self.then()
+        handoff, traversal_id = self.held.handoff, planned.traversal.id
+        released = handoff.released(traversal_id, planned.checks) if handoff and planned.releases(handoff) else None
+        return replace(self.held.begun, traversal_id=traversal_id, handoff=released)
+
+
+class NestedStarts:
+    """Begins operations on nested stacks, on behalf of the resources that they are the objects of."""
+
+    def __init__(self, traversals: Traversals, types: Registry, new_id: Callable[[], str]) -> None:
+        self._traversals = traversals
+        self._types = types
+        self._new_id = new_id
+
+    def request(
+        self, held: NestingResource, fence: int, request: Request, also: Callable[[PlanView], None] = lambda view: None
+    ) -> Request:
+        """A request that is refused when it comes late, and that has no more time than whoever waits for it.
+
+        Nobody holds the row any more when it has begun, if it could be let go of.
+
+        :param also: what else is to be true.
+        :raises NotSupported: whoever waits for it is being cancelled.
+        """
+        if held.traversal.status is TraversalStatus.CANCELLING:
+            raise errors.NotSupported(f'{held.traversal.action} of stack {held.stack.name} is being cancelled')
+        traversal_id = request.traversal_id or self._new_id()
+        progress = progress_of(replace(held.begun, traversal_id=traversal_id), held.step)
+        if held.ends is not None and not held.begun.more:
+            told = held.ends.get(TELLS) if held.begun.is_silent else None
+            output = told if isinstance(told, dict) else None
+            progress |= progress_towards(held.traversal.id, held.row.action, output)
+        kind = self._types.get(held.row.type)
+        assert isinstance(kind, NestedType)
+
+        def beside(view: PlanView) -> tuple[Effect, ...]:
+            return (*request.beside(view), *park(view, progress, kind.untold_s))
+
+        return replace(
+            request,
+            guard=held.guard(fence, also),
+            beside=beside,
+            traversal_id=traversal_id,
+            request_id=held.traversal.request_id,
+            deadline=held.deadline(),
+            for_parent=True,
+            observes=held.traversal.observes and request.action is Action.UPDATE,
+        )
+
+    def confirm(self, held: NestingResource, fence: int, seen: Stack) -> None:
+        """That there is nothing to begin was decided by what was read; look again at what nobody can change meanwhile.
+
+        :raises Overtaken: it was an older state of the stack.
+        """
+        guard = held.guard(fence)
+
+        def decide(view: PlanView) -> Decision[None]:
+            guard(view)
+            now = view.stack
+            same = now is not None and (now.traversal_id, now.status) == (seen.traversal_id, seen.status)
+            if not same:
+                raise Overtaken(f'stack {seen.name} has moved on')
+            return Decision(None)
+
+        self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
+
+    def start(self, stack: Stack, held: NestingResource, request: Request) -> NestedStart:
+        """A request to a stack that is there."""
+        return NestedStart(TraversalStart.of(stack, request, held.row.id, held.handoff), held)
+
+    def create(self, stack: Stack, held: NestingResource, request: Request) -> NestedStart:
+        """A request with which a stack is stored."""
+        return NestedStart(TraversalStart.of_new(stack, request, held.handoff), held)
+
+    def begin(self, beginning: NestedStart) -> NestedStep:
+        """Have it begin.
+
+        :raises ConvergenceError: see `Traversals.begin`.
+        """
+        return beginning.begun(self._traversals.begin(beginning.start))
+
+    def begin_all(
+        self, prepared: Sequence[NestedStep | NestedStart | None], is_late: Callable[[], bool]
+    ) -> list[NestedStep | None]:
+        """Have all begin: small stacks in one transaction, and others as long as there is time.
+
+        :param prepared: for rows of one stack. What has begun before stands for itself, and nothing for nothing.
+        :param is_late: whether what has not begun is left to others.
+        :returns: for each what is answered; None where it does not begin by this.
+        """
+        steps = list[NestedStep | NestedStart | None](prepared)
+        for place, step in self._together(prepared).items():
+            steps[place] = step
+        found: list[NestedStep | None] = []
+        for each in steps:
+            if not isinstance(each, NestedStart):
+                found.append(each)
+            elif found and is_late():
+                found.append(None)
+            else:
+                found.append(carefully(each.held.row.id, partial(self.begin, each)))
+        return found
+
+    def _together(self, prepared: Sequence[NestedStep | NestedStart | None]) -> dict[int, NestedStep | None]:
+        """What comes, by its place, of those that begin in one transaction."""
+        some: dict[int, NestedStart] = {}
+        room = TOGETHER
+        for place, each in enumerate(prepared):
+            if isinstance(each, NestedStart) and each.fits(room):
+                some[place] = each
+                room -= each.start.size or 0
+        if len(some) < 2:
+            return {}
+        starts = [each.start for each in some.values()]
+        ids = ', '.join(each.held.row.id for each in some.values())
+        planned = carefully(ids, partial(self._traversals.begin_together, starts)) or [None] * len(starts)
+        return {
+            place: None if plan is None else carefully(each.held.row.id, partial(each.begun, plan))
+            for (place, each), plan in zip(some.items(), planned, strict=True)
+        }
+
+
+def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:
+    """What comes of it; None where nothing does: it is asked for by itself then.
+
+    :param resource_ids: those whose objects are the stacks.
+    """
+    try:
+        return begin()
+    except errors.ConvergenceError:
+        return None
+    except Exception:
+        LOG.exception('This engine fails to begin what resource %s wants', resource_ids)
+        return None
+
+
+def started_before(held: NestingResource) -> NestedStep | None:
+    """The operation that was begun under the caller's claim, if the answer to that request was lost; else None."""
+    row = held.row
+    if row.owner is not None or row.status is not Status.IN_PROGRESS or held.handoff is None:
+        return None
+    return begun_of(row.progress or {})

@@ -1,0 +1,302 @@
+"""An action under way, and how patient a worker is with it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from convergence.concurrency import Task, TaskKilled
+from convergence.core.claim import Claim
+from convergence.core.model import Action, Json, Output, RetryPolicy
+from convergence.core.results import Failed, NeedsReplacement, NotBegun, Parked, Postponed
+from convergence.resources.attributes import attribute_names, attributes_to_show, is_live, read_attribute
+from convergence.resources.contract import Answer, Call, Done, InProgress, ResourceType
+from convergence.resources.nested import NestedType
+from convergence.resources.nesting import FutureStack
+from convergence.resources.performing import poll_deletion
+from convergence.resources.storable import MOST_BYTES, carried, checked, text_of
+from convergence.values import replace
+
+LOG = logging.getLogger(__name__)
+
+MOST_SHOWN_BYTES = 65_536
+"""Bytes, as JSON, of an attribute that is kept only to be shown."""
+_Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
+
+
+class NotStarted(Exception):
+    """The process is about to end, or nobody wants the action any more: nothing begins."""
+
+
+class ClaimLost(BaseException):
+    """Somebody else holds the row by now: stop, write nothing. No `Exception`: a type should not catch it by accident.
+
+    :param physical_id: the object that the call has made or found, if any.
+    """
+
+    def __init__(self, physical_id: str | None) -> None:
+        super().__init__(physical_id)
+        self.physical_id = physical_id
+
+
+class CallPostponed(Exception):
+    """A call failed for the moment, and waiting for its next time is not worth a thread."""
+
+    def __init__(self, reason: str, attempts: int, after_s: float) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.attempts = attempts
+        self.after_s = after_s
+
+
+@dataclass(frozen=True, slots=True)
+class PollPolicy:
+    """How patiently actions are polled. All times in seconds.
+
+    :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
+    :param attempts: how often a call that fails for the moment is made, where neither template nor type says so.
+    :param jitter: chooses a time between two, so that workers do not repeat their calls all at once.
+    """
+
+    poll_min_s: float = 0.2
+    poll_max_s: float = 30.0
+    park_after_s: float = 2.0
+    attempts: int = 5
+    jitter: Callable[[float, float], float] = random.uniform
+
+
+@dataclass(slots=True)
+class Attempt:
+    """An action under way: what is known so far of the object and of the action.
+
+    :ivar answered: whether any call of the type has come back with an answer, or has told of what it has made.
+    :ivar is_begun: whether what comes first has been done already, and only its answer is to be taken in.
+    :ivar looks: whether nothing but looks is done at the moment, before a creation.
+    """
+
+    claim: Claim
+    kind: ResourceType[Any]
+    task: Task
+    call: Call[Any]
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    progress: Mapping[str, Json] | None = None
+    kept: Mapping[str, Json] | None = None
+    waited_s: float = 0.0
+    attempts: int = 0
+    most_bytes: int = MOST_BYTES
+    answered: bool = False
+    looks: bool = False
+    is_begun: bool = False
+
+    @property
+    def age_s(self) -> float:
+        """For how many seconds the action has been going on."""
+        return self.claim.age_s + self.waited_s
+
+    @property
+    def left_s(self) -> float:
+        """For how many seconds the action may still go on."""
+        deadline = self.claim.resource.deadline
+        return math.inf if deadline is None else deadline - self.claim.at - self.waited_s
+
+    def learn(self, answer: Answer) -> bool:
+        """Take in what an answer says; whether that is worth storing before the action goes on.
+
+        :raises FinalFailure: it is no answer, or cannot be stored.
+        """
+        answer = checked(answer, self.most_bytes)
+        news = answer.physical_id is not None and answer.physical_id != self.physical_id
+        if answer.physical_id is not None:
+            self.physical_id = answer.physical_id
+        if answer.data is not None:
+            news = news or answer.data != self.data
+            self.data = answer.data
+        if answer.kept is not None:
+            news = news or answer.kept != self.kept
+            self.kept = answer.kept
+        self.call = replace(self.call, physical_id=self.physical_id, data=self.data)
+        return news
+
+    def note(self, physical_id: str | None, data: Mapping[str, Json] | None) -> bool:
+        """Take in what a call says before it answers; whether that is news. From now on something may be there.
+
+        :raises FinalFailure: it cannot be stored.
+        """
+        self.answered = True
+        return self.learn(Done(physical_id, data))
+
+    def keep(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
+        """A `Recorder` that stores nothing."""
+        self.note(physical_id, data)
+
+    def carried(self, value: Any, what: str) -> Json:
+        """The value, if it can be stored.
+
+        :raises FinalFailure: it cannot, or is too large; `what` says what it is.
+        """
+        return carried(value, what, self.most_bytes)
+
+    def learn_id(self, physical_id: str) -> None:
+        """Take in the id of the object, told by whatever it was."""
+        self.learn(Done(physical_id))
+
+
+def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
+    """Ask how far the action has got."""
+    if attempt.claim.action is Action.DELETE:
+        return poll_deletion(attempt.kind, attempt.call, progress)
+    return attempt.kind.poll(attempt.call, attempt.claim.action, progress)
+
+
+def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> float:
+    """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
+    if answer.poll_after_s is not None and answer.is_told:
+        return max(answer.poll_after_s, pace.poll_min_s)
+    if answer.poll_after_s is not None:
+        # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
+        return min(max(answer.poll_after_s, pace.poll_min_s), pace.poll_max_s)
+    return min(max(pace.poll_min_s, attempt.age_s / 4), pace.poll_max_s)
+
+
+def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
+    """What the template says, then what the type says, then what the worker is configured to."""
+    definition = attempt.claim.resource.definition
+    pending = attempt.claim.pending
+    if pending is not None and attempt.claim.action is not Action.DELETE:
+        definition = pending.definition
+    own = attempt.kind.retry.over(RetryPolicy(pace.attempts, 2 * pace.poll_min_s, pace.poll_max_s))
+    return own if definition is None or definition.retry is None else definition.retry.over(own)
+
+
+def pause_s(attempt: Attempt, policy: RetryPolicy, pace: PollPolicy) -> float:
+    """How long to wait before the next time: twice as long with each, and not all at once."""
+    limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
+    return pace.jitter(limit_s / 2, limit_s)
+
+
+def output_of(attempt: Attempt) -> Output:
+    """Reference and the attributes, each read once: those that the template asks for, and those that are shown.
+
+    An attribute that cannot be read fails whoever uses it, not this resource. One that nobody uses is not there then.
+    """
+    kind, call = attempt.kind, attempt.call
+    attributes: dict[str, Json] = {}
+    failures: dict[str, str] = {}
+    for name in attempt.claim.node.asked:
+        try:
+            with attempt.task.killable():
+                wanted = (name,) if name else (*attribute_names(kind), *kind.present_attributes(call))
+                read = {key: read_attribute(kind, call, key) for key in wanted}
+            attributes[name] = attempt.carried(read[name] if name else read, f'attribute {name}'.strip())
+        except TaskKilled:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
+            failures[name] = text_of(error)
+    with attempt.task.killable():
+        reference = kind.reference_id(call)
+    attempt.carried(reference, 'the reference id')
+    each = {name: count for name in attributes if (count := kind.attribute_prefix_len(name)) is not None and name}
+    return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt), each)
+
+
+def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
+    """What the resource tells when its nested stack is as it is wanted and has no outputs, as it is stored.
+
+    None where that depends on what is in the stack, or somebody asks for it.
+    """
+    kind, claim = attempt.kind, attempt.claim
+    is_known = isinstance(kind, NestedType) and kind.tells_outputs_only and not claim.node.asked
+    if not is_known or claim.action not in (Action.CREATE, Action.UPDATE):
+        return None
+    future = FutureStack()
+    foreseen = replace(attempt, call=replace(attempt.call, nested=future))
+    try:
+        output = output_of(foreseen)
+    except Exception:  # noqa: BLE001 - a type may raise anything; it is read when the stack is there
+        return None
+    return None if future.was_asked or output.errors else output.document()
+
+
+def output_of_check(attempt: Attempt) -> Output | None:
+    """The output that the row has, with its live attributes read anew. What cannot be read now stays as it was.
+
+    None where nothing of it is live.
+    """
+    kept, kind = attempt.claim.resource.output, attempt.kind
+    if kept is None:
+        return None
+    every = kept.attributes.get('')
+    names = {*kept.attributes, *kept.shown, *kept.errors, *(every if isinstance(every, dict) else ())}
+    fresh = {name: value for name in sorted(names) if is_live(kind, name) for value in _reread(attempt, name)}
+    if not fresh:
+        return None
+    attributes = {name: fresh.get(name, value) for name, value in kept.attributes.items()}
+    attributes |= {name: fresh[name] for name in kept.errors if name in fresh}
+    if isinstance(every, dict):
+        attributes[''] = {name: fresh.get(name, value) for name, value in every.items()}
+    errors = {name: text for name, text in kept.errors.items() if name not in fresh}
+    shown = {name: fresh.get(name, value) for name, value in kept.shown.items()}
+    return replace(kept, attributes=attributes, errors=errors, shown=shown)
+
+
+def _reread(attempt: Attempt, name: str) -> list[Json]:
+    """The value of an attribute, if it can be read."""
+    try:
+        with attempt.task.killable():
+            return [attempt.carried(attempt.kind.attribute(attempt.call, name), f'attribute {name}')]
+    except TaskKilled:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
+        LOG.info('attribute %s of %s is not read anew: %s', name, attempt.call.name, text_of(error))
+        return []
+
+
+def _shown(attempt: Attempt) -> dict[str, Json]:
+    """The attributes that are only shown."""
+    asked = attempt.claim.node.asked
+    shown: dict[str, Json] = {}
+    for name in () if '' in asked else _to_show(attempt):
+        if name in asked:
+            continue
+        try:
+            with attempt.task.killable():
+                value = attempt.kind.attribute(attempt.call, name)
+            shown[name] = carried(value, f'attribute {name}', min(attempt.most_bytes, MOST_SHOWN_BYTES))
+        except TaskKilled:
+            raise
+        except BaseException:  # noqa: BLE001, S112 - as above; nobody depends on this one, and it is shown as null
+            continue
+    return shown
+
+
+def _to_show(attempt: Attempt) -> tuple[str, ...]:
+    declared = attributes_to_show(attempt.kind)
+    try:
+        with attempt.task.killable():
+            return (*declared, *attempt.kind.present_attributes(attempt.call))
+    except TaskKilled:
+        raise
+    except BaseException:  # noqa: BLE001 - as above
+        return declared
+
+
+def store(attempt: Attempt, step: Callable[[], bool]) -> None:
+    """Store something about a row while an action goes on.
+
+    :raises Fenced: the row is not held any more.
+    """
+    if not step():
+        raise ClaimLost(attempt.physical_id)
+
+
+def with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
+    """The result, together with what is known of the physical object."""
+    if attempt is None:
+        return result
+    known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)
+    return known if isinstance(known, NeedsReplacement | NotBegun) else replace(known, kept=attempt.kept)

@@ -1,0 +1,235 @@
+"""Nested stacks as a worker sees them: it asks any engine to give them something to do, and reads where they stand."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any, Protocol, TypeVar
+
+from convergence.core.adoption import ADOPTED
+from convergence.core.claim import Claim
+from convergence.core.handoff import Handoff
+from convergence.core.interrupt import NO_NODE
+from convergence.core.model import Action, Status
+from convergence.core.rows import Stack, Traversal
+from convergence.core.upwards import TELLS
+from convergence.documents import Document
+from convergence.errors import ConvergenceError, OperatorError, RetryLater, UserError
+from convergence.resources.contract import FinalFailure, PluginFailure, TransientFailure
+from convergence.resources.nested import SILENT
+from convergence.resources.nesting import NestedState, NestedStep, NestedValues
+from convergence.worker.attempts.port import Foretell
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar('T')
+
+
+_STEP = frozenset(each.name for each in fields(NestedStep))
+
+
+class NestingEngine(Protocol):
+    """The operations of an engine that are about nested stacks; see `convergence.engine.nesting.operations`."""
+
+    def act_on_nested_stack(
+        self,
+        context: Any,
+        resource_id: str,
+        fence: int,
+        step: int = 0,
+        node: int | None = None,
+        ends: Document | None = None,
+    ) -> dict[str, Any]:
+        """Begin what the row of a resource says is under way."""
+
+    def act_on_nested_stacks(self, context: Any, asked: Sequence[Document]) -> Sequence[Document | None]:
+        """The same for several rows; what is asked for each are the arguments of the other one."""
+
+    def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
+        """Stop what a nested stack does on behalf of its resource."""
+
+    def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
+        """What a nested stack tells to others."""
+
+    def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
+        """Begin to delete a snapshot of a nested stack."""
+
+
+class StackStates(Protocol):
+    """Where stacks stand."""
+
+    def stack(self, stack_id: str) -> Stack | None:
+        """A stack by its id, deleted or not."""
+
+    def traversal(self, traversal_id: str) -> Traversal | None:
+        """One operation."""
+
+
+class EngineNesting:
+    """The nested stacks that a worker has to do with.
+
+    :param context: makes the context of a request, from a project's id and the id of the request that has led to it.
+    """
+
+    def __init__(self, engine: NestingEngine, states: StackStates, context: Callable[[str, str], Any]) -> None:
+        self._engine = engine
+        self._states = states
+        self._context = context
+
+    def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> OneNestedStack:
+        """The stack that is the object of a claimed row; see `convergence.worker.attempts.port.NestingPort`."""
+        row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
+        stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
+        stack.is_silent = bool((row.progress or {}).get(SILENT))
+        if _is_plain(claim):
+            stack.offer = Handoff(row.id, (claim.traversal.id, claim.node.number))
+            stack.foretell = foretell
+        stack.begun = begun
+        return stack
+
+    def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
+        """See `convergence.worker.attempts.port.NestingPort`."""
+        plain = [each for each in claims if _is_plain(each[0])]
+        if not plain:
+            return [None for _ in claims]
+        first, _ = plain[0]
+        context = self._context(first.stack.project_id, first.traversal.request_id)
+        try:
+            answers = self._engine.act_on_nested_stacks(context, [_request(*each) for each in plain])
+        except ConvergenceError as error:
+            LOG.debug('%d nested stacks are asked for one by one: %s', len(plain), error)
+            answers = []
+        begun = {claim.resource.id: answer for (claim, _), answer in zip(plain, answers, strict=False)}
+        return [begun.get(claim.resource.id) for claim, _ in claims]
+
+    def lost_handoff(self, claim: Claim) -> Handoff | None:
+        """See `convergence.worker.attempts.port.NestingPort`."""
+        if not _is_plain(claim) or claim.resource.token is None:
+            return None
+        stack = self(claim, lambda: None)
+        with suppress(PluginFailure):  # there is no answer now either; or somebody else holds the row
+            stack.act()
+        return stack.handoff
+
+    def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
+        """A stack that is, or was, nested in another one, and of which there may be snapshots."""
+        return OneNestedStack(self._engine, self._states, self._context(project_id, ''), stack_id)
+
+
+class OneNestedStack:
+    """One nested stack; see `convergence.resources.nesting.NestedStacks`.
+
+    :param held: key of the row whose object it is, and the fence under which that is held; ('', 0): it is not.
+    :ivar is_silent: what it has done last is known to have been for a template without outputs.
+    :ivar offer: the row, if an engine may release it as soon as the stack works.
+    :ivar handoff: the row, if an engine released it; see `convergence.resources.nesting.NestedStacks`.
+    :ivar foretell: where the row may be let go of, see `convergence.worker.attempts.port.NestingPort`.
+    :ivar begun: what an engine has answered already, to be taken for the answer to the first step.
+    """
+
+    def __init__(
+        self, engine: NestingEngine, states: StackStates, context: Any, stack_id: str, held: tuple[str, int] = ('', 0)
+    ) -> None:
+        self._engine = engine
+        self._states = states
+        self._context = context
+        self._stack_id = stack_id
+        self._held = held
+        self._values: NestedValues | None = None
+        self.is_silent = False
+        self.offer: Handoff | None = None
+        self.handoff: Handoff | None = None
+        self.foretell: Foretell | None = None
+        self.begun: Document | None = None
+
+    def act(self, step: int = 0) -> NestedStep:
+        """Have an engine begin what the row says is under way."""
+        begun, self.begun = self.begun, None
+        if begun is None or step > 0:
+            ends = {TELLS: self.foretell()} if self.foretell is not None else None
+            node = self.offer.claimed_for[1] if self.offer is not None else None
+            begun = _asked(
+                lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=node, ends=ends)
+            )
+        released = begun.get('handoff')
+        self.handoff = (
+            self.offer.released(released['traversal_id'], released['nodes']) if self.offer and released else None
+        )
+        # An engine of a later version may say more.
+        known = {key: begun[key] for key in begun.keys() & _STEP}
+        self._values, step_begun = None, NestedStep(**{**known, 'handoff': self.handoff})
+        self.is_silent = step_begun.is_silent
+        return step_begun
+
+    def cancel(self) -> None:
+        """Have an engine stop what the stack does on behalf of the row."""
+        _asked(lambda: self._engine.cancel_nested_stack(self._context, *self._held))
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Have an engine delete a snapshot of the stack. Of one that is gone: nothing."""
+        _asked(lambda: self._engine.delete_nested_snapshot(self._context, self._stack_id, snapshot_id))
+
+    def state(self, traversal_id: str) -> NestedState:
+        """Where the stack stands, read from its row.
+
+        A database server that does not show what the stack is known to have begun is not asked: the stack is at work.
+        """
+        stack = self._states.stack(self._stack_id)
+        is_another = stack is not None and stack.deleted_at is None and traversal_id not in ('', stack.traversal_id)
+        if is_another and self._states.traversal(traversal_id) is None:
+            raise TransientFailure('this server of the database shows an older state of the nested stack')
+        self.is_silent = self.is_silent and not is_another
+        if stack is None:
+            return NestedState(is_deleted=True, is_seen=False)
+        return NestedState(
+            is_at_work=stack.status is Status.IN_PROGRESS,
+            has_failed=stack.status is Status.FAILED,
+            is_deleted=stack.deleted_at is not None,
+            reason=stack.status_reason,
+            traversal_id=stack.traversal_id,
+        )
+
+    def values(self) -> NestedValues:
+        """What the stack tells to others; asked for once, until it has something else to do."""
+        if self._values is None:
+            told = _asked(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
+            self._values = NestedValues(**told)
+        return self._values
+
+    def output_names(self) -> tuple[str, ...]:
+        """The names of its outputs. Where it is known that there are none nobody is asked."""
+        return () if self.is_silent else tuple(self.values().outputs)
+
+
+def _request(claim: Claim, foretell: Foretell) -> Document:
+    """What is asked for a row whose claim is plain, as the arguments of `NestingEngine.act_on_nested_stack`."""
+    ends = {TELLS: foretell()}
+    return {'resource_id': claim.resource.id, 'fence': claim.resource.fence, 'node': claim.node.number, 'ends': ends}
+
+
+def _is_plain(claim: Claim) -> bool:
+    """Whether nothing of what an action leads to has to be stored when it begins, but that it has.
+
+    And the node is done with its success, if with that of any action: see `convergence.core.upwards`.
+    """
+    takes_over = claim.resource.data.get(ADOPTED) is not None
+    keeps_nothing = claim.action is not Action.SNAPSHOT and not takes_over
+    return keeps_nothing and claim.completes_node and claim.node.number != NO_NODE
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    """The answer of an engine.
+
+    :raises TransientFailure: there is none now, or the engine says that it may be another one later.
+    :raises FinalFailure: what is wanted cannot be.
+    """
+    try:
+        return ask()
+    except (RetryLater, OperatorError) as error:
+        raise TransientFailure(str(error)) from error
+    except UserError as error:
+        raise FinalFailure(str(error)) from error
+    except ConvergenceError as error:
+        raise TransientFailure(str(error)) from error

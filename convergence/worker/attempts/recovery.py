@@ -1,0 +1,252 @@
+"""A creation whose end is not known: find out what it has made, before its resource is deleted or made in another way.
+
+The answer may have been lost with the worker that made the call, or on the way from the service. A type tells what was
+made by `find`; one whose token is enforced tells by a second creation, which makes nothing new. Of any other type it
+cannot be known, and that is what the user is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from convergence.core.claim import Claim, Step
+from convergence.core.creation import Made, made
+from convergence.core.model import Action, Json
+from convergence.core.results import Parked, Succeeded
+from convergence.resources.contract import (
+    Answer,
+    Done,
+    FinalFailure,
+    ForeignObject,
+    InProgress,
+    ObjectNotFound,
+    ReplacementNeeded,
+    TransientFailure,
+)
+from convergence.resources.manifest import CannotImport
+from convergence.resources.storable import checked, storable_id, text_of
+from convergence.worker.attempts.attempt import Attempt, CallPostponed, NotStarted, PollPolicy, poll_interval_s
+
+LOG = logging.getLogger(__name__)
+
+SEARCH_EVERY_S = 5.0
+"""How often an object is looked for that may still come to be."""
+
+_CREATING = 'creating_first'
+"""Marks the progress of a deletion that is still busy with a second creation."""
+
+Patiently = Callable[[Attempt, Callable[[], Any], bool], Any]
+"""Makes a call, again and again while it may work later; true: until the action has taken too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreationRecovery:
+    """Finds out what creations have made.
+
+    :param patiently: makes a call of the resource type.
+    :param draining: whether the process is about to end.
+    """
+
+    patiently: Patiently
+    pace: PollPolicy
+    draining: Callable[[], bool]
+
+    def find(self, attempt: Attempt) -> Answer | None:
+        """What the type finds, as `find_whole`, be it whole or not."""
+        try:
+            return self.find_whole(attempt)
+        except ReplacementNeeded as error:
+            return Done(error.physical_id)
+
+    def find_whole(self, attempt: Attempt) -> Answer | None:
+        """What the type finds; None where that is nothing, or where it cannot look.
+
+        What it raises says nothing about the object: it is asked again, until the action has taken too long. A type
+        that cannot be imported is not waited for where nothing was made, as far as anybody knows.
+
+        :raises ForeignObject: what is there is that of somebody else.
+        :raises ReplacementNeeded: what is there lacks something, and its creation cannot go on. It has an id.
+        :raises FinalFailure: it has never answered.
+        """
+        if not attempt.kind.implements('find'):
+            return None
+
+        def ask() -> Answer | ForeignObject | ReplacementNeeded | None:
+            try:
+                found = attempt.kind.find(attempt.call)
+            except ObjectNotFound:
+                return None
+            except ForeignObject as error:
+                return error
+            except ReplacementNeeded as error:
+                error.physical_id = storable_id(error.physical_id)
+                if error.physical_id is None:
+                    raise FinalFailure(f'find() names no object that has to be replaced: {text_of(error)}') from error
+                return error
+            except CannotImport:
+                if made(attempt.claim.resource) is Made.NOTHING:
+                    return None
+                raise
+            return None if found is None else checked(found, attempt.most_bytes)
+
+        try:
+            answer: Answer | ForeignObject | ReplacementNeeded | None = self.patiently(attempt, ask, True)
+        except CallPostponed as later:
+            raise CallPostponed(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
+        except Exception as error:
+            raise FinalFailure(
+                f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
+            ) from error
+        if isinstance(answer, ForeignObject | ReplacementNeeded):
+            raise answer
+        return answer
+
+    def _own(self, attempt: Attempt) -> Answer | None:
+        """The same, where an object of somebody else is as good as none."""
+        try:
+            return self.find(attempt)
+        except ForeignObject as error:
+            LOG.info('%s is not deleted: %s', attempt.claim.resource.name, text_of(error))
+            return None
+
+    def waits_s(self, attempt: Attempt) -> float:
+        """When to look again for what an interrupted creation may still come to make; 0: nobody has to wait for that.
+
+        Another object can be made beside it, unless it holds what there is only once: an address, a port. As long as
+        the call may still land, nothing could be taken from it, and the service would refuse to make another one.
+        """
+        kind = attempt.kind
+        left_s = (attempt.claim.resource.search_until or 0.0) - attempt.claim.at
+        return (
+            min(left_s, SEARCH_EVERY_S)
+            if left_s > 0 and kind.implements('find') and kind.implements('release_for_replacement')
+            else 0.0
+        )
+
+    def before_deletion(self, attempt: Attempt) -> Succeeded | Parked | None:
+        """Learn what is to be deleted, where that is not known; None where the deletion goes on.
+
+        :returns: that nothing is there, or that it has to be looked for again.
+        :raises FinalFailure: it could not be found out.
+        """
+        row, kind = attempt.claim.resource, attempt.kind
+        begun = _creation_in(attempt.progress)
+        if begun is not None:
+            return self._learn(attempt, lambda: kind.poll(attempt.call, Action.CREATE, begun))
+        known = made(row)
+        if attempt.physical_id is not None or known is Made.OBJECT:
+            return None
+        found = self._own(attempt)
+        if found is not None:
+            attempt.learn(found)
+            return None
+        left_s = (row.search_until or 0.0) - attempt.claim.at
+        asks_again = kind.implements('find') or (kind.token_enforced and known is Made.PERHAPS)
+        if left_s > 0 and asks_again:  # else no wait would tell anything
+            return Parked(None, min(left_s, SEARCH_EVERY_S))
+        unknowable = known is not Made.NOTHING and not kind.implements('find')
+        if unknowable and kind.token_enforced:
+            return self._learn(attempt, lambda: kind.create(attempt.call))
+        note = _unknowable(attempt) if unknowable else ''
+        # Where its creation has told of something, and got no further, the type knows what to remove.
+        told = attempt.data and known is not Made.NOTHING
+        return None if told else Succeeded(None, note=note)
+
+    def create_again(self, attempt: Attempt) -> bool:
+        """Learn from a second creation what an interrupted one has made, where nobody else tells; whether it is known.
+
+        What was not made is made now, and known.
+
+        :raises CallPostponed: it is being made.
+        :raises NotStarted: the process is about to end, or nobody wants to know any more.
+        """
+        if attempt.kind.implements('find') or not attempt.kind.token_enforced:
+            return False
+        try:
+            parked = self._create(attempt, lambda: attempt.kind.create(attempt.call))
+        except FinalFailure as error:
+            LOG.info('%s: %s', attempt.claim.resource.name, error)
+            return False
+        if parked is not None:
+            raise CallPostponed('what its creation has made is not known yet', attempt.attempts, parked.after_s)
+        return True
+
+    def _learn(self, attempt: Attempt, call: Callable[[], Answer]) -> Succeeded | Parked | None:
+        """Create again in order to delete. Where somebody else has what there is only once, nothing is there."""
+        try:
+            return self._create(attempt, call)
+        except ForeignObject as error:
+            LOG.info('%s has made nothing: %s', attempt.claim.resource.name, text_of(error))
+            attempt.progress = None
+            return None if attempt.data else Succeeded(None)
+
+    def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
+        """Create a second time in order to learn what the first creation has made; None as soon as that is known.
+
+        :raises NotStarted: the process is about to end, or nobody wants the deletion any more.
+        :raises ForeignObject: what it would make is there, made by somebody else.
+        """
+        if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
+            raise NotStarted
+        try:
+            answer = self.patiently(attempt, call, False)
+            attempt.learn(answer)
+        except Exception as error:
+            if isinstance(error, CallPostponed | ForeignObject):
+                raise
+            known = storable_id(getattr(error, 'physical_id', None))
+            if known is None:
+                raise FinalFailure(_unlearned(error)) from error
+            attempt.learn_id(known)
+            return None
+        if isinstance(answer, InProgress) and attempt.physical_id is None:
+            return Parked({_CREATING: dict(answer.progress)}, poll_interval_s(attempt, answer, self.pace))
+        attempt.progress = None
+        return None
+
+
+def is_creating(progress: Mapping[str, Json] | None) -> bool:
+    """Whether a deletion has got no further than to its second creation."""
+    return _creation_in(progress) is not None
+
+
+def _creation_in(progress: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
+    inner = progress.get(_CREATING) if progress is not None else None
+    return inner if isinstance(inner, dict) else None
+
+
+def _unlearned(error: Exception) -> str:
+    again = 'is still not possible' if isinstance(error, TransientFailure) else 'fails'
+    return (
+        'whether its interrupted creation has made anything is not known, because to create it again with the same '
+        f'token {again}: {text_of(error)}'
+    )
+
+
+def _unknowable(attempt: Attempt) -> str:
+    """Tell the log, and whoever reads the events, that an object may be left over."""
+    row = attempt.claim.resource
+    note = (
+        f'its creation ended without an answer, and whether it has made anything cannot be known: {row.type} has '
+        f'neither find() nor token_enforced. Look for an object of the token {row.token}'
+    )
+    LOG.warning('%s (%s): %s', row.name, row.id, note)
+    return note
+
+
+def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseException) -> bool:
+    """Whether a creation that has failed has left nothing behind: it was not called, or its type says so.
+
+    A type that fails on purpose names the object, if there is one. Of what an earlier call has led to it knows nothing.
+    """
+    if claim.action is not Action.CREATE or not (claim.step is Step.CREATE or claim.clean):
+        return False
+    if attempt is None:
+        return True
+    known = attempt.physical_id is not None or getattr(error, 'physical_id', None) is not None
+    begun = attempt.answered or attempt.progress is not None
+    promised = attempt.looks or isinstance(error, (FinalFailure, TransientFailure))
+    return promised and not known and not begun

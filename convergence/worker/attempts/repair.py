@@ -1,0 +1,137 @@
+"""Look at what is really there: of a row that has failed, or because somebody wants reality compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from convergence.core.claim import Claim
+from convergence.core.decide import may_still_sleep
+from convergence.core.model import Action, Change, Status
+from convergence.core.results import NeedsReplacement, Result, Succeeded
+from convergence.resources.comparison import changed_properties, compare
+from convergence.resources.contract import (
+    Answer,
+    FinalFailure,
+    NotAsWanted,
+    ObjectNotFound,
+    Observed,
+    ReplacementNeeded,
+)
+from convergence.resources.drift import differing
+from convergence.resources.reading import Strictness
+from convergence.resources.schema import PropertySchema
+from convergence.values import replace
+from convergence.worker.attempts.attempt import Attempt, output_of
+
+
+class Repairs:
+    """Keeps an object, changes it in place, or says that only another one will do.
+
+    :param patiently: makes a call, and repeats it while it says that it may work later.
+    :param find: asks a type for the object that a creation has made.
+    :param drive: makes the first call of an action and brings that to its end.
+    :param learned: stores what is known of the object by now.
+    :param escalate: writes that an update begins; False: the row is not held any more.
+    """
+
+    def __init__(
+        self,
+        patiently: Callable[[Attempt, Callable[[], Any]], Any],
+        find: Callable[[Attempt], Answer | None],
+        drive: Callable[[Attempt, Callable[[], Answer]], Result],
+        learned: Callable[[Attempt], None],
+        escalate: Callable[[Attempt], None],
+    ) -> None:
+        self._patiently = patiently
+        self._find = find
+        self._drive = drive
+        self._learned = learned
+        self._escalate = escalate
+
+    def look(self, attempt: Attempt) -> Result:
+        """Look at the object before anything is done about it, or thrown away."""
+        kind, claim = attempt.kind, attempt.claim
+        failed, action = claim.resource.status is Status.FAILED, claim.resource.action
+        try:
+            # What was made once and has no id may be there, where nobody can be asked for it.
+            if attempt.physical_id is None and (failed or kind.implements('find')):
+                found = self._find(attempt)
+                if found is None:
+                    return _another(attempt, 'nothing was found of it')
+                if attempt.learn(found):  # an update that is interrupted goes on with what was found
+                    self._learned(attempt)
+            observed = self._observed(attempt)
+        except ObjectNotFound:
+            return _another(attempt, 'it does not exist any more')
+        of_use = observed.healthy if observed is not None else not failed or action is Action.UPDATE
+        if not of_use:
+            return _another(attempt, 'it failed' if failed else 'it is of no use any more')
+        if may_still_sleep(claim.resource):
+            # What sleeps is not to be changed: that could fail, or hide that it sleeps. The core says what it means.
+            return Succeeded(None, attempt.physical_id, attempt.data)
+        wanted = claim.pending.properties if claim.pending else {}
+        change = compare(kind, claim.resource.properties, wanted, lambda: attempt.call, attempt.data)
+        if change is Change.REPLACE:
+            return _another(attempt, f'{"it failed, and " if failed else ""}its properties have changed')
+        differs = _take_in(attempt, observed, change)
+        # Parts of an update that failed may have been applied; what a check has found may not show in the properties.
+        touched = failed and action in (Action.UPDATE, Action.CHECK)
+        if change is Change.NONE and not differs and not touched:
+            return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
+        self._escalate(attempt)
+        return self._drive(attempt, lambda: kind.update(attempt.call))
+
+    def update_again(self, attempt: Attempt) -> Result:
+        """An update was cut off. Where only reality differed, that has to be looked at again: no row says how."""
+        kind, claim = attempt.kind, attempt.claim
+        wanted = claim.pending.properties if claim.pending is not None else {}
+        same = not changed_properties(kind, claim.resource.properties, wanted, attempt.data)
+
+        def update() -> Answer:
+            if same:
+                try:
+                    _take_in(attempt, kind.observe(attempt.call), Change.NONE)
+                except ObjectNotFound as error:
+                    raise ReplacementNeeded('it does not exist any more') from error
+            return kind.update(attempt.call)
+
+        return self._drive(attempt, update)
+
+    def _observed(self, attempt: Attempt) -> Observed | None:
+        observed: Observed | None = self._patiently(attempt, lambda: attempt.kind.observe(attempt.call))
+        return observed
+
+
+def is_mendable(claim: Claim, error: BaseException) -> bool:
+    """Whether a check that ended with `error` leaves it open that the object is of use; see `Resource.mendable`."""
+    is_verdict = isinstance(error, FinalFailure | ObjectNotFound | ReplacementNeeded)
+    return claim.action is Action.CHECK and (isinstance(error, NotAsWanted) or not is_verdict)
+
+
+def _another(attempt: Attempt, reason: str) -> NeedsReplacement:
+    return NeedsReplacement(reason, attempt.physical_id, attempt.data)
+
+
+def _take_in(attempt: Attempt, observed: Observed | None, change: Change) -> bool:
+    """Let the update begin from what the object really is; whether that differs from what was applied.
+
+    :param change: what the template has changed of it.
+    :raises FinalFailure: only another object could have the values that were applied, and the template wants none.
+    """
+    kind, call = attempt.kind, attempt.call
+    if observed is None or call.previous is None:
+        return False
+    names = differing(kind, call.previous, observed.properties, attempt.data)
+    if not names:
+        return False
+    schema = PropertySchema.of(kind.Properties)
+    fixed = [name for name in names if name in schema.properties and not schema.properties[name].update_allowed]
+    if fixed and change is Change.NONE:
+        raise FinalFailure(
+            f'{", ".join(fixed)} changed outside of the stack, and no update can put that right; mark the resource '
+            'unhealthy to have another object made in its place'
+        )
+    found = {**attempt.claim.resource.properties, **{name: observed.properties[name] for name in names}}
+    attempt.call = replace(call, previous=schema.parse(found, Strictness.LENIENT))
+    return True

@@ -1,0 +1,69 @@
+"""What the tasks of a worker hold: the rows that were claimed for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from weakref import WeakSet
+
+from convergence.concurrency import Task
+from convergence.core.claim import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClaim:
+    """A row that a task works on.
+
+    :param since: when it was claimed, on the clock of this process.
+    """
+
+    claim: Claim
+    since: float
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the action has taken longer than it may."""
+        deadline = self.claim.resource.deadline
+        return deadline is not None and self.claim.at + (now - self.since) > deadline
+
+
+class ClaimTable:
+    """The claims of each task, in the order in which it comes to them: it works on the first one.
+
+    :param clock: seconds on the clock of this process, from any moment on.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._held: dict[Task, list[TaskClaim]] = {}
+        self._given_up: WeakSet[Task] = WeakSet()
+
+    def take(self, task: Task, claims: Sequence[Claim]) -> bool:
+        """A task has claimed rows. False: it was given up meanwhile, so nobody would see to what it does with them."""
+        now = self._clock()
+        self._held[task] = [TaskClaim(claim, now) for claim in claims]
+        return task not in self._given_up or self._held.pop(task, None) is None
+
+    def done(self, task: Task, claim: Claim) -> None:
+        """A task is done with one of its claims."""
+        held = self._held.get(task)
+        if held is not None:
+            held[:] = [each for each in held if each.claim is not claim]
+
+    def drop(self, task: Task) -> list[Claim]:
+        """A task works on nothing any more; what it held. Nothing, if it was given up before."""
+        return [each.claim for each in self._held.pop(task, ())]
+
+    def give_up(self, task: Task) -> list[Claim]:
+        """A task does not stop: from now on it is not there; what it held."""
+        self._given_up.add(task)  # before the look at what it holds: it may be about to claim something
+        return self.drop(task)
+
+    def claims(self) -> list[Claim]:
+        """All that is held."""
+        return [each.claim for held in list(self._held.values()) for each in list(held)]
+
+    def overdue(self) -> list[tuple[Task, Claim]]:
+        """The tasks whose action has taken longer than it may."""
+        now = self._clock()
+        at_work = [(task, each) for task, held in list(self._held.items()) for each in held[:1]]
+        return [(task, each.claim) for task, each in at_work if each.is_overdue(now)]

@@ -1,0 +1,147 @@
+"""What actions have led to, until it is stored. The threads that know it hold it, however long the database is away.
+
+While no result can be stored no row can be claimed either. So no more results wait than threads had been working.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from typing_extensions import override
+
+from convergence.concurrency import Lock
+from convergence.core.claim import Claim
+from convergence.errors import ConvergenceError, OlderState
+
+LOG = logging.getLogger(__name__)
+
+V = TypeVar('V')
+
+PAUSES_S = (0.5, 1.0, 2.0, 4.0)
+"""How long to wait before each further attempt; the last for all that follow. Each attempt is patient itself."""
+
+REFUSALS = 3
+"""After so many errors that have nothing to do with the state of the database, the result itself is at fault."""
+
+LAGS_AT_MOST_S = 60.0
+"""After so many seconds in which nothing but an older state of the row was shown, the database has lost the claim."""
+
+TOLD_EVERY_S = 60.0
+"""How often the log says that a result is still not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingResult:
+    """A result that is not stored yet.
+
+    :param physical_id: the object that it is about, where that is known.
+    """
+
+    claim: Claim
+    physical_id: str | None
+
+    @override
+    def __str__(self) -> str:
+        """What an operator needs in order to find the object."""
+        resource = self.claim.resource
+        return (
+            f'{self.claim.action} of {resource.name} in stack {self.claim.stack.id}: type {resource.type}, '
+            f'token {resource.token or "none"}, physical id {self.physical_id or resource.physical_id or "none"}'
+        )
+
+
+class UnsavedResults:
+    """Keeps results until they are stored or refused.
+
+    :param pause: lets some seconds pass.
+    :param clock: seconds, from any moment on.
+    """
+
+    def __init__(self, pause: Callable[[float], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._pause = pause
+        self._clock = clock
+        self._lock = Lock()
+        self._unsaved: list[PendingResult] = []
+
+    def unsaved(self) -> tuple[PendingResult, ...]:
+        """What is known and not stored yet, oldest first."""
+        with self._lock:
+            return tuple(self._unsaved)
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether a result for this claim is being stored."""
+        key = (claim.resource.id, claim.resource.fence)
+        return any((each.claim.resource.id, each.claim.resource.fence) == key for each in self.unsaved())
+
+    def store(self, claim: Claim, physical_id: str | None, step: Callable[[], V]) -> V | None:
+        """What `step` gives, which is repeated until the database takes it, or refuses it for good.
+
+        :param step: a transaction under the claim.
+        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: nobody
+            may ever raise the fence again, so nothing would end the wait. The row counts as lost to somebody else.
+        :raises Exception: what `step` raises again and again, and has nothing to do with the state of the database.
+        """
+        entry = PendingResult(claim, physical_id)
+        with self._lock:
+            self._unsaved.append(entry)
+        try:
+            return self._insist(entry, step)
+        finally:
+            with self._lock:
+                self._unsaved = [each for each in self._unsaved if each is not entry]
+
+    def _insist(self, entry: PendingResult, step: Callable[[], V]) -> V | None:
+        attempt, refusals, told_at = 0, 0, None
+        older = _OlderState(self._clock)
+        while True:
+            try:
+                stored = step()
+            except ConvergenceError as error:
+                if older.is_for_good(error):
+                    LOG.error('The database has lost the claim under which this was done, look at it: %s', entry)
+                    return None
+                if told_at is None or self._clock() - told_at >= TOLD_EVERY_S:
+                    LOG.warning(
+                        'This worker cannot store a result yet, and tries again until it can: %s (%s)', entry, error
+                    )
+                    told_at = self._clock()
+            except Exception as error:
+                refusals += 1
+                if refusals == REFUSALS:
+                    raise
+                LOG.warning(
+                    'This worker has failed to store a result, and tries again: %s (%s)', entry, error, exc_info=True
+                )
+            else:
+                if attempt:
+                    LOG.info('This worker has stored a result after %d further attempts: %s', attempt, entry)
+                return stored
+            pause_s = PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
+            self._pause(pause_s)
+            older.paused_s += pause_s
+            attempt += 1
+
+
+class _OlderState:
+    """For how long nothing but an older state of a row has been shown.
+
+    :ivar paused_s: what the pauses since then add up to, on whatever clock they are.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since: float | None = None
+        self.paused_s = 0.0
+
+    def is_for_good(self, error: ConvergenceError) -> bool:
+        """Note what was said last; whether no server can lag behind for so long."""
+        if not isinstance(error, OlderState):
+            self._since = None
+            return False
+        if self._since is None:
+            self._since, self.paused_s = self._clock(), 0.0
+        return max(self._clock() - self._since, self.paused_s) >= LAGS_AT_MOST_S

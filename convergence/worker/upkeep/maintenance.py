@@ -1,0 +1,264 @@
+"""What a worker looks after with each heartbeat: every message may have been lost, and every thread may be stuck."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from convergence.concurrency import StopReason
+from convergence.core.claim import Worker
+from convergence.core.failure import nobody_waits_for
+from convergence.core.held import release
+from convergence.core.interrupt import NO_NODE
+from convergence.core.model import TraversalStatus
+from convergence.core.rows import Traversal
+from convergence.db.ports import Ports
+from convergence.db.repositories.pending import WorkerTask
+from convergence.db.scopes import HeldResource
+from convergence.db.transaction import LAST
+from convergence.dispatch import Dispatcher
+from convergence.errors import Conflict, DatabaseUnavailable
+from convergence.worker.checks.node_checks import NodeChecks
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
+
+LOG = logging.getLogger(__name__)
+
+HOPS = 3
+"""How often workers without a free thread hand a check on before they leave it to the sweeper."""
+
+SILENT_ROUNDS = 3
+"""After so many rounds without any message a worker does not wait for one."""
+
+IDLE_ROUNDS = 6
+"""After so many rounds in which no message came and nothing was found, a worker with nothing in hand asks with every
+second one."""
+
+BETWEEN_SWEEPS = 6
+"""This part of `MaintenanceSettings.older_than_s`, which is three sweeps, is half a sweep."""
+
+
+class Fitness(StrEnum):
+    """Whether a worker can go on."""
+
+    FIT = 'FIT'
+    WORN = 'WORN'
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSettings:
+    """How a worker looks after things.
+
+    :param worker: whose rows are looked at.
+    :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
+        than a sweep: as long as engines, the broker and other workers do their part, the only such nodes are those that
+        wait for a thread of a worker that has more than it can begin. None: this worker does nothing unasked.
+    :param jammed_s: seconds without any free thread after which checks are given to others.
+    :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
+    :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
+    """
+
+    worker: Worker
+    older_than_s: float | None = 15.0
+    jammed_s: float = 2.0
+    grace_s: float = 10.0
+    max_stuck_threads: int = 8
+
+
+def do_each(*tasks: Callable[[], object]) -> None:
+    """Do what follows a heartbeat. What fails keeps nothing else from being done.
+
+    :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+    """
+    for task in tasks:
+        name = getattr(task, '__name__', repr(task))
+        try:
+            task()
+        except DatabaseUnavailable:
+            raise
+        except Conflict as error:
+            LOG.info('This worker leaves its task %s for the next heartbeat: %s', name, error)
+        except Exception:
+            LOG.exception('This worker has failed in its task %s', name)
+
+
+def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None:
+    """For how long a node has to be ready before a worker takes it unasked; None: it takes none.
+
+    While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
+    its nodes as told with each sweep. So these are taken between two sweeps, too.
+
+    :param older_than_s: while messages come.
+    """
+    if older_than_s is None or silent_rounds <= SILENT_ROUNDS:
+        return older_than_s
+    return older_than_s / BETWEEN_SWEEPS
+
+
+class Maintenance:
+    """Looks after the rows and threads of one worker.
+
+    :param take: begins a check here.
+    :param stop: stops what runs here for a traversal: ``stop(stack_id, traversal_id)``.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        dispatcher: Dispatcher,
+        groups: ThreadGroups,
+        checks: NodeChecks,
+        settings: MaintenanceSettings,
+        take: Callable[[Check], object],
+        stop: Callable[[str, str], object],
+    ) -> None:
+        self._ports = ports
+        self._dispatcher = dispatcher
+        self._groups = groups
+        self._checks = checks
+        self._settings = settings
+        self._take = take
+        self._stop = stop
+        self._silence = 0
+        self._older_than_s = settings.older_than_s
+        self._room_elsewhere = True
+        self._quiet_rounds, self._asked = 0, False
+        self._forgotten: frozenset[tuple[str, int]] = frozenset()
+
+    def __call__(self) -> frozenset[WorkerTask]:
+        """Do all of it once. What fails keeps nothing else from being done.
+
+        :returns: what there was to do for a worker, also of what is done elsewhere.
+        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+        """
+        do_each(self.stop_unwanted, self.stop_overdue)
+        self._silence += 1
+        self._older_than_s = unattended_s(self._settings.older_than_s, self._silence)
+        self._quiet_rounds += 1
+        is_idle = self._quiet_rounds > IDLE_ROUNDS and not self._groups.traversals()
+        self._asked = not (is_idle and self._asked)
+        worker, pending = self._settings.worker, frozenset[WorkerTask]()
+        if self._asked:
+            pending = self._ports.pending.of_worker(worker.id, self._older_than_s or 0.0, worker.window)
+        if pending:
+            self._quiet_rounds = 0
+        if WorkerTask.GIVE_BACK not in pending:
+            self._forgotten = frozenset()
+        tasks: dict[Callable[[], object], WorkerTask | None] = {
+            self.give_back_forgotten: WorkerTask.GIVE_BACK,
+            self.hand_on_waiting: None,
+            self.interrupt_left: WorkerTask.INTERRUPT,
+            self.help_out: WorkerTask.HELP_OUT,
+        }
+        do_each(*(task for task, name in tasks.items() if name is None or name in pending))
+        return pending
+
+    @property
+    def fitness(self) -> Fitness:
+        """Whether so many threads are stuck that only a new process will do."""
+        return Fitness.WORN if self._groups.stuck >= self._settings.max_stuck_threads else Fitness.FIT
+
+    def is_jammed(self) -> bool:
+        """Whether no thread is free, and none has been for a while: work that comes now is better off elsewhere."""
+        return self._groups.jammed_s() > self._settings.jammed_s
+
+    def is_better_elsewhere(self) -> bool:
+        """Whether what comes now should go to another worker. Where all are as busy, only more messages came of it."""
+        return self.is_jammed() and self._room_elsewhere
+
+    def hand_on(self, check: Check) -> None:
+        """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
+        if check.hops < HOPS and check.node != NO_NODE:
+            self._dispatcher.hand_on(check.traversal_id, check.node, check.hops + 1)
+
+    def hand_on_waiting(self) -> None:
+        """No thread will be free soon: what waits for one is given to others, but for what may have an extra one."""
+        self._groups.begin()
+        if not self.is_jammed():
+            return
+        others = [each for each in self._ports.roster.services() if each.id != self._settings.worker.id]
+        self._room_elsewhere = any(each.kind == 'worker' and each.is_up and each.has_room for each in others)
+        if not self._room_elsewhere:
+            return
+        withdrawn = self._groups.withdraw()
+        if withdrawn:
+            LOG.warning('No thread of this worker has come free for a while; it hands on %d checks', len(withdrawn))
+        for check in withdrawn:
+            self.hand_on(check)
+
+    def give_back_forgotten(self) -> None:
+        """Give back rows that nobody works on here.
+
+        A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
+        """
+        held = {(resource.id, resource.fence) for resource in self._ports.roster.held_by(self._settings.worker.id)}
+        forgotten = held - self._checks.holding()
+        for resource_id, fence in sorted(forgotten & self._forgotten):
+            LOG.warning('This worker gives back resource %s, on which it does not work', resource_id)
+            self._give_back(resource_id, fence)
+        self._forgotten = frozenset(forgotten)
+
+    def _give_back(self, resource_id: str, fence: int) -> None:
+        committed = self._ports.store.transact(
+            HeldResource(resource_id, fence=fence), lambda view: release(view, fence, self._settings.worker)
+        )
+        if committed is not None:
+            self._dispatcher.attend(committed)
+
+    def stop_unwanted(self) -> None:
+        """Stop work for traversals that were cancelled: the message may have been lost. Stop, too, what goes on for a
+        traversal that has failed elsewhere, or is being cancelled, once the time that the traversal had is over.
+        """
+        reader = self._ports.reader
+        now: float | None = None
+        for traversal_id in self._groups.traversals():
+            traversal = reader.traversal(traversal_id)
+            if traversal is None or traversal.status is TraversalStatus.RUNNING:
+                continue
+            out_of_time = False
+            if traversal.status in (TraversalStatus.FAILED, TraversalStatus.CANCELLING):
+                now = reader.now() if now is None else now
+                out_of_time = traversal.deadline <= now
+            if out_of_time or traversal.status is TraversalStatus.CANCELLED or self._is_cancelled_by_next(traversal):
+                self._stop(traversal.stack_id, traversal_id)
+
+    def _is_cancelled_by_next(self, traversal: Traversal) -> bool:
+        stack = self._ports.reader.stack(traversal.stack_id)
+        if stack is None or stack.traversal_id in (None, traversal.id):
+            return False
+        current = self._ports.reader.traversal(stack.traversal_id or '')
+        return current is not None and (current.cancels or nobody_waits_for(current))
+
+    def stop_overdue(self) -> None:
+        """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
+        for task, claim in self._checks.holdings.overdue():
+            LOG.warning('This worker stops %s of %s, whose time is over', claim.action, claim.resource.name)
+            self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
+
+    def interrupt_left(self) -> None:
+        """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
+        idle = self._groups.occupancy().idle
+        if self._settings.older_than_s is None or not idle or self._groups.is_closed:
+            return
+        for row in self._ports.sweeps.to_be_told(idle):
+            self._groups.submit(Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row))
+
+    def heard(self) -> None:
+        """A message has come."""
+        self._silence = self._quiet_rounds = 0
+
+    def help_out(self) -> None:
+        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""
+        older_than_s, idle = self._older_than_s, self._groups.occupancy().idle
+        if older_than_s is None or not idle or self._groups.is_closed:
+            return
+        found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.worker.window)
+        if found:
+            LOG.info('This worker takes %d nodes that nobody has begun for %g s', len(found), older_than_s)
+        for node in found:
+            if node.phase in LAST:
+                self._dispatcher.conclude([(node.traversal_id, node.number)])
+            else:
+                self._take(Check(node.traversal_id, node.number, HOPS))

@@ -1,0 +1,274 @@
+"""What a worker has stored lately: it can still tell after the database has lost it, and have the rows mended."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from typing_extensions import override
+
+from convergence.core import lost
+from convergence.core.claim import Claim
+from convergence.core.effects import Decision, InsertEvents
+from convergence.core.leftover import Tracking
+from convergence.core.model import BEGINNINGS, Action
+from convergence.core.rows import Event, Resource, Traversal
+from convergence.core.views import PlanView
+from convergence.db.repositories.witness import LostCommits
+from convergence.db.scopes import StackAlone, WholeStack
+from convergence.db.transaction import Transactions
+from convergence.dispatch import Dispatcher
+from convergence.errors import ConvergenceError
+from convergence.values import replace
+from convergence.worker.checks.unsaved_results import LAGS_AT_MOST_S
+
+LOG = logging.getLogger(__name__)
+
+MOST_ACTIONS = 2000
+"""How many results are remembered, the newest."""
+SLACK_S = 60.0
+"""An action may have begun so long before the time whose commits are lost."""
+MOST_LOSSES = 10
+"""So many losses are remembered, the newest."""
+LOST = 'the database has lost what was done to it last, as after a fail-over'
+"""Why a row is in doubt whose claim was lost."""
+LOOKS_AT = 3
+"""So many of the newest results are looked up in turn, until a row is found: others may have been removed since."""
+
+
+SURE_AFTER = 5
+"""A newest result that so many looks in turn have seen need not be looked for again: each of them follows a heartbeat.
+Whatever loses that result later loses several heartbeats with it, which `convergence.db.repositories.witness` notices.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedAction:
+    """One action that has come to an end.
+
+    :param claim: under which it was carried out.
+    :param physical_id: of its object, where there is one.
+    :param perhaps_made: whether it is a creation that may have made an object, with or without an id.
+    :param is_dropped: whether its result was refused, as somebody else had the row by then.
+    """
+
+    claim: Claim
+    physical_id: str | None
+    perhaps_made: bool = False
+    is_dropped: bool = False
+
+    @property
+    def at(self) -> float:
+        """When its row was claimed, by the database's clock."""
+        return self.claim.at
+
+    @property
+    def stack_id(self) -> str:
+        """The stack that it belongs to."""
+        return self.claim.stack.id
+
+    @override
+    def __str__(self) -> str:
+        row = self.claim.resource
+        return (
+            f'{self.claim.action} of {row.name} ({row.shown_type}, physical id {self.physical_id}, token {row.token})'
+        )
+
+
+@dataclass(slots=True)
+class LostAction:
+    """An action that the database may have lost.
+
+    :ivar reason: what people are told of it.
+    :ivar is_told: whether an event of its stack says so.
+    :ivar is_certain: whether its row was seen in a state from before, and could not be mended yet.
+    """
+
+    done: FinishedAction
+    reason: str
+    is_told: bool = False
+    is_certain: bool = False
+
+
+def _from(loss: LostCommits) -> float:
+    """Since when actions may have begun whose results are lost."""
+    return float('-inf') if loss.since is None else loss.since - SLACK_S
+
+
+def _reason(loss: LostCommits, done: FinishedAction) -> str:
+    return f'the database has lost what was committed {loss}; {done} may be part of it'
+
+
+def _rivals(done: FinishedAction) -> list[FinishedAction]:
+    """Creations of others whose objects were touched by the way: who has carried them out may have died since."""
+    return [
+        FinishedAction(replace(done.claim, action=Action.CREATE, resource=rival, rivals=()), rival.physical_id, True)
+        for rival in done.claim.rivals
+    ]
+
+
+class ResultJournal:
+    """Remembers results. Names those that the database may have lost, in the log and as events, and mends their rows.
+
+    :param row: the row of a resource, by its id; None where it is not there.
+    :param traversal: that of a traversal, likewise.
+    :param clock: seconds on the clock of this process, from any moment on.
+    """
+
+    def __init__(
+        self,
+        store: Transactions,
+        dispatcher: Dispatcher,
+        new_id: Callable[[], str],
+        row: Callable[[str], Resource | None],
+        traversal: Callable[[str], Traversal | None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._new_id = new_id
+        self._row = row
+        self._traversal = traversal
+        self._clock = clock
+        self._done: deque[FinishedAction] = deque(maxlen=MOST_ACTIONS)
+        self._lost: deque[LostAction] = deque()
+        self._older_since: float | None = None
+        self._looked_for: Claim | None = None
+        self._seen = 0
+        self._losses: deque[LostCommits] = deque(maxlen=MOST_LOSSES)
+
+    def add(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
+        """An action has ended, and its result is stored, or at least its object known; see `FinishedAction`."""
+        self._done.append(FinishedAction(claim, physical_id or claim.resource.physical_id, perhaps_made))
+
+    def tell(self, loss: LostCommits) -> None:
+        """The database has lost what was committed in that time. The log is told at once, `mend` does the rest."""
+        for done in [done for done in list(self._done) if _from(loss) <= done.at <= loss.until]:
+            LOG.warning('Stack %s: %s may be lost in the database, %s', done.stack_id, done, loss)
+            self._lost.append(LostAction(done, _reason(loss, done), is_certain=done.is_dropped))
+            self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))
+        self._losses.append(loss)
+
+    def dropped(self, claim: Claim, is_certain: bool) -> None:
+        """Something was done to an object, and its result refused, for the row is somebody else's by now.
+
+        Whoever has taken the row from a worker goes on with the action. But whoever has it because the database has
+        lost the claim does not know of it: then the row is put in doubt as soon as it rests.
+
+        :param is_certain: whether the claim is known to be lost. Otherwise that may be found out later, with the loss.
+        """
+        done = FinishedAction(claim, claim.resource.physical_id, is_dropped=True)
+        loss = next((each for each in self._losses if _from(each) <= done.at <= each.until), None)
+        if is_certain or loss is not None:
+            reason = _reason(loss, done) if loss else LOST
+            self._lost.append(LostAction(done, reason, is_told=True, is_certain=True))
+            self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))
+        else:
+            self._done.append(done)
+
+    def look(self) -> None:
+        """See whether the database still knows the newest results; to be called with each heartbeat.
+
+        What nobody else could notice: a loss of less than the time between two heartbeats. A server that only lags
+        shows an older state too, but not for long.
+
+        :raises DatabaseUnavailable: the database cannot be reached.
+        """
+        newest = [done.claim for done in islice(reversed(list(self._done)), LOOKS_AT)]
+        if newest[:1] != [self._looked_for]:
+            self._looked_for, self._seen = next(iter(newest), None), 0
+        if self._seen == SURE_AFTER:
+            return
+        rows = ((claim, self._row(claim.resource.id)) for claim in newest)
+        claim, row = next(((claim, row) for claim, row in rows if row is not None), (None, None))
+        if claim is None or row is None or row.fence >= claim.resource.fence:
+            self._older_since = None
+            self._seen += 1
+            return
+        self._seen = 0
+        if self._older_since is None:
+            self._older_since = self._clock()
+        elif self._clock() - self._older_since >= LAGS_AT_MOST_S:
+            self._older_since = None
+            loss = LostCommits(claim.at, max(done.at for done in list(self._done)))
+            LOG.error('The database has lost what this worker has stored %s, as after a fail-over', loss)
+            self.tell(loss)
+
+    @property
+    def is_mending(self) -> bool:
+        """Whether anything that was lost has still to be told or mended."""
+        return bool(self._lost)
+
+    def mend(self) -> None:
+        """Tell the stacks what they may have lost, and bring their rows up to what is known here.
+
+        What cannot be done now is done at the next call: `look` comes before it.
+        """
+        left = [self._lost.popleft() for _ in range(len(self._lost))]
+        for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_told):
+            self._tell(stack_id, [each for each in left if each.done.stack_id == stack_id])
+        for each in left:
+            try:
+                is_mended = self._mend(each)
+            except ConvergenceError as error:
+                LOG.warning('Stack %s: %s is not mended yet: %s', each.done.stack_id, each.done, error)
+                is_mended = False
+            except Exception:
+                LOG.exception('Stack %s: this worker has failed to mend %s', each.done.stack_id, each.done)
+                is_mended = False
+            if not is_mended:
+                self._lost.append(each)
+
+    def _mend(self, lost_action: LostAction) -> bool:
+        done = lost_action.done
+        if self._traversal(done.claim.traversal.id) is None:
+            lost_action.is_certain = True  # with the operation all is lost that was done for it
+        committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, lost_action=lost_action))
+        if committed is None or committed.verdict is Tracking.LOST:
+            if done.claim.action is not Action.DELETE and done.physical_id is not None:
+                LOG.error('Stack %s is not known any more, look after the object of %s', done.stack_id, done)
+            return True
+        self._dispatcher.attend(committed)
+        lost_action.is_certain = committed.verdict is Tracking.HELD
+        return not lost_action.is_certain
+
+    def _decide(self, view: PlanView, lost_action: LostAction) -> Decision[Tracking]:
+        done = lost_action.done
+        if done.claim.action in BEGINNINGS or lost.is_unknown(view, done.claim, done.physical_id):
+            return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
+        return lost.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
+
+    def _tell(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
+        try:
+            self._store.transact(StackAlone(stack_id), partial(self._events, told=lost_of_stack))
+        except ConvergenceError as error:
+            LOG.warning('Stack %s: that it has lost results cannot be stored yet: %s', stack_id, error)
+        else:
+            for each in lost_of_stack:
+                each.is_told = True
+
+    def _events(self, view: PlanView, told: list[LostAction]) -> Decision[bool]:
+        stack = view.stack
+        if stack is None:
+            return Decision(False)
+        events = tuple(
+            Event(
+                id=self._new_id(),
+                stack_id=stack.id,
+                action=stack.action,
+                status=stack.status,
+                reason=each.reason,
+                at=view.now,
+                resource_name=each.done.claim.resource.name,
+                resource_type=each.done.claim.resource.shown_type,
+                physical_id=each.done.physical_id,
+            )
+            for each in told
+            if not each.is_told
+        )
+        return Decision(True, (InsertEvents(events),))
