@@ -39,7 +39,6 @@ class EngineOptions:
 
     :param window: how many nodes of a stack are cast at once.
     :param together: of how many of them workers are told in one message, at most.
-    :param visit_unchanged: see `Planner`.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
     :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
     :param observed: longest pause in seconds between two looks at an object, by type; others are not observed.
@@ -51,7 +50,6 @@ class EngineOptions:
     sweep: SweepOptions = field(default_factory=SweepOptions)
     window: int = DISPATCH_WINDOW
     together: int = NODES_IN_A_MESSAGE
-    visit_unchanged: bool = False
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
@@ -91,6 +89,7 @@ def wire_engine(
     *,
     goals_of: type[Goals] = Goals,
     tasks_of: type[SweepTasks] = SweepTasks,
+    planner_of: type[Planner] = Planner,
 ) -> EngineParts:
     """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
 
@@ -100,8 +99,7 @@ def wire_engine(
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
     goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    most, visits = options.nesting.max_resources, options.visit_unchanged
-    planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)
+    planner = planner_of(new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way)
     traversals = Traversals(store, reader, goals, dispatcher, planner)
     nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
