@@ -122,12 +122,10 @@ class Run:
 
     def remaining(self) -> tuple[object, ...]:
         """What the user still wants, as far as it tells two moments of the same scenario apart."""
-        calls = self._calls
-        asking = self._asking is not None
         return (
-            len(calls),
-            calls[0].verb if calls else '',
-            asking,
+            len(self._calls),
+            self._calls[0].verb if self._calls else '',
+            self._asking is not None,
             self._rested,
             self._patience,
             self.user.turned_away,
