@@ -80,16 +80,22 @@ class EngineParts:
     sweeper: Sweeper
 
 
+@dataclass(frozen=True, slots=True)
+class EngineClasses:
+    """The classes of those parts of an engine that the simulator replaces."""
+
+    compiler: type[TemplateCompiler] = TemplateCompiler
+    planner: type[Planner] = Planner
+    tasks: type[SweepTasks] = SweepTasks
+
+
 def wire_engine(
     ports: Ports,
     messenger: Messenger,
     types: Registry,
     options: EngineOptions,
     myself: Worker,
-    *,
-    compiler_of: type[TemplateCompiler] = TemplateCompiler,
-    tasks_of: type[SweepTasks] = SweepTasks,
-    planner_of: type[Planner] = Planner,
+    classes: EngineClasses = EngineClasses(),
 ) -> EngineParts:
     """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
 
@@ -98,8 +104,10 @@ def wire_engine(
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
-    compiler = compiler_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    planner = planner_of(new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way)
+    compiler = classes.compiler(reader, types, options.limits, deepest=options.nesting.max_depth)
+    planner = classes.planner(
+        new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way
+    )
     traversals = Traversals(store, reader, compiler, dispatcher, planner)
     nesting = Nesting(ports, compiler, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, ports.credentials, nesting.release)
@@ -107,7 +115,7 @@ def wire_engine(
     enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
     doing = (dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs)
-    tasks = tasks_of(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
+    tasks = classes.tasks(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
         enrolment,

@@ -23,7 +23,7 @@ from convergence.dispatch import Dispatcher
 from convergence.engine.drift.requested_repairs import RepairOptions
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
-from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
+from convergence.engine.wiring import EngineClasses, EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
@@ -231,9 +231,7 @@ class World(Passing):
                     may_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
-                compiler_of=SimulatedCompiler,
-                tasks_of=CandidTasks,
-                planner_of=self._shape.planner,
+                EngineClasses(SimulatedCompiler, self._shape.planner, CandidTasks),
             )
 
         return SimulatedEngine(SimulatedProcess(name), wire)
