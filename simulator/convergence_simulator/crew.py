@@ -152,7 +152,7 @@ class Crew:
             None,
             threads=self._order.threads,
             in_a_row=self._order.in_a_row,
-            creation_settles_s=SETTLES_S,
+            create_ambiguity_s=SETTLES_S,
             dispatch_window=self._order.window,
         )
         service = WorkerService(
