@@ -221,7 +221,7 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
 
 
 def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Resource]:
-    if request.performs or (request.visits is None and (request.observes or planner.visit_unchanged)):
+    if not planner.skips_unchanged(request):
         return {}
     pauses = pauses_at_all(request.action) and request.visits is None
     return unchanged(request.goal, chosen, pauses=pauses, visits=request.visits or ())
