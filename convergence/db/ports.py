@@ -1,14 +1,14 @@
-"""The database as engines and workers use it: one port for each thing that is asked of it.
+"""Ports: the protocols through which engines and workers use the database, one for each purpose.
 
-`convergence.db.repositories` answers from a database, `convergence_simulator.memory` in a simulation. What only the
-API shows is asked of a database, and stands in no port.
+`convergence.db.repositories` implements them for SQL databases; the simulator has a memory store. Reads that serve the
+API alone have no port: engines call `convergence.db.repositories.reads` directly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from convergence.core.model import DISPATCH_WINDOW, Json
 from convergence.core.observation import (
@@ -33,21 +33,24 @@ from convergence.core.rows import (
 )
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
-from convergence.db.repositories.credentials import CredentialRows
-from convergence.db.repositories.observations.enrolment import Unenrolled
-from convergence.db.repositories.observations.observations import Observations
-from convergence.db.repositories.observations.repairs import Drifted
-from convergence.db.repositories.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
-from convergence.db.repositories.purges import EVERYTHING, Keep
-from convergence.db.repositories.reads.inspection import FrontierNode
-from convergence.db.repositories.reads.nested import NestingRow, UnwantedNested
-from convergence.db.repositories.reads.stacks import StackReader
-from convergence.db.repositories.reads.watched import ToldOf, WatchedObjects
-from convergence.db.repositories.roster import NO_LOAD, Roster, Service
-from convergence.db.repositories.snapshots import SnapshotRows
-from convergence.db.repositories.software import SoftwareRows
-from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
-from convergence.db.statements.store import Store
+from convergence.db.records import (
+    NO_LOAD,
+    Drifted,
+    EndedTraversal,
+    FrontierNode,
+    HeldRow,
+    NestingRow,
+    ReadyNode,
+    RelayTask,
+    Service,
+    SweepCriteria,
+    SweepTask,
+    TraversalProgress,
+    UnneededNested,
+    UnscheduledStack,
+    WatchTarget,
+    WorkerTask,
+)
 from convergence.db.transaction import Transactions
 
 
@@ -156,18 +159,18 @@ class SweepsPort(Protocol):
     def duty_held_s(self, name: str, holder: str) -> float:
         """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
 
-    def unattended(
+    def undispatched(
         self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
     ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
 
-    def orphaned(self, limit: int) -> list[HeldRow]:
+    def expired_claims(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
 
-    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+    def overdue_actions(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended some time ago."""
 
-    def to_be_told(self, limit: int) -> list[HeldRow]:
+    def parked_at_rest(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
 
     def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
@@ -182,13 +185,13 @@ class SweepsPort(Protocol):
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
         """Traversals that have left rows of theirs to a later one."""
 
-    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+    def unneeded_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
 
-    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+    def nested_to_cancel(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
 
-    def set_free(self, limit: int) -> list[UnwantedNested]:
+    def released_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""
 
     def purge_nodes(self, limit: int) -> int:
@@ -197,7 +200,7 @@ class SweepsPort(Protocol):
     def purge_stacks(self, limit: int) -> int:
         """Remove some stacks that were deleted long ago; how many."""
 
-    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+    def stalled(self, limit: int, after_s: float) -> list[TraversalProgress]:
         """Traversals in which no step has begun or ended for some time."""
 
 
@@ -207,7 +210,7 @@ class PendingPort(Protocol):
     Whoever cannot tell names them all. One that is not named has nothing to do.
     """
 
-    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
+    def of_sweep(self, look: SweepCriteria) -> frozenset[SweepTask]:
         """Those of the sweeper."""
 
     def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
@@ -221,25 +224,6 @@ class PendingPort(Protocol):
 
         :param progress_s: seconds for which nothing was told of an operation in progress; None: nothing ever is.
         """
-
-
-class AllPending:
-    """There may be something to do for every task."""
-
-    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
-        """All of them."""
-        return frozenset(SweepTask)
-
-    def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
-        """All of them."""
-        return frozenset(WorkerTask)
-
-    def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:
-        """All of them."""
-        return frozenset(RelayTask)
-
-
-ALL_PENDING = AllPending()
 
 
 class SnapshotsPort(Protocol):
@@ -270,13 +254,15 @@ class SnapshotsPort(Protocol):
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
 
 
-class EnrolmentPort(Protocol):
+class ObservationSchedulePort(Protocol):
     """Enrols the objects that are to be looked at."""
 
-    def unenrolled(self, limit: int) -> list[Unenrolled]:
+    def unscheduled(self, limit: int) -> list[UnscheduledStack]:
         """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+    def schedule(
+        self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
+    ) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
         What is nested in it is to be enrolled again where its policy is another since. Where its operation is not seen
@@ -315,7 +301,7 @@ class RepairsPort(Protocol):
         """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
 
 
-class LooksPort(Protocol):
+class ObservationLeasesPort(Protocol):
     """Hands out what is to be looked at, and keeps what was seen."""
 
     def due_in_s(self) -> float | None:
@@ -350,27 +336,8 @@ class KnownObjectsPort(Protocol):
         """What is known of the objects of some stacks as they are now, or of those that have `drifted`, by name."""
 
 
-class ObservationsPort(EnrolmentPort, LooksPort, KnownObjectsPort, RepairsPort, Protocol):
+class ObservationsPort(ObservationSchedulePort, ObservationLeasesPort, KnownObjectsPort, RepairsPort, Protocol):
     """All that is asked of observations."""
-
-
-class NothingObserved:
-    """Nobody looks at anything."""
-
-    def of_row(self, row: Resource) -> Observation | None:
-        """Nothing is known."""
-        return None
-
-    def summary(self, stack_id: str) -> DriftSummary:
-        """Nothing is known."""
-        return DriftSummary()
-
-    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """Nothing is known."""
-        return []
-
-
-NOTHING_OBSERVED = NothingObserved()
 
 
 class WatchedPort(Protocol):
@@ -379,7 +346,7 @@ class WatchedPort(Protocol):
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """The physical ids of what is observed, by type, of some types."""
 
-    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+    def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
         """The rows of a type that have one of these objects."""
 
 
@@ -414,52 +381,11 @@ class CredentialsPort(Protocol):
         """They could not be removed; it will be tried again."""
 
 
-class NoCredentials:
-    """The rows of an installation in which no stack has credentials: there are none."""
-
-    def plan(self, planned: StoredCredentials) -> None:
-        """There is nowhere to keep them."""
-        raise RuntimeError('credentials cannot be kept here')
-
-    def made(self, credentials_id: str, content: Mapping[str, Any]) -> bool:
-        """There are none."""
-        return False
-
-    def refused(self, credentials_id: str, reason: str) -> None:
-        """There are none."""
-
-    def one(self, credentials_id: str) -> StoredCredentials | None:
-        """There is none."""
-        return None
-
-    def of_stack(self, stack_id: str) -> str | None:
-        """It has none."""
-        return None
-
-    def drop_unwanted(self, settles_s: float, limit: int, credentials_id: str | None = None) -> int:
-        """There are none."""
-        return 0
-
-    def take_unwanted(self, limit: int) -> list[StoredCredentials]:
-        """There are none."""
-        return []
-
-    def forget(self, credentials_id: str) -> bool:
-        """There are none."""
-        return False
-
-    def not_yet(self, taken: StoredCredentials, reason: str) -> None:
-        """There are none."""
-
-
-NO_CREDENTIALS = NoCredentials()
-
-
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What engines and workers read and write rows through.
+    """All ports of one database.
 
-    :param store: carries decisions out.
+    :param store: runs transactions.
     """
 
     store: Transactions
@@ -470,24 +396,5 @@ class Ports:
     software: SoftwareRowsPort
     observations: ObservationsPort
     watched: WatchedPort
-    pending: PendingPort = ALL_PENDING
-    credentials: CredentialsPort = NO_CREDENTIALS
-
-    @classmethod
-    def of(cls, store: Store, keep: Keep = EVERYTHING) -> Self:
-        """Those of a database.
-
-        :param keep: how much of the past the sweeps leave.
-        """
-        return cls(
-            store,
-            StackReader(store),
-            Roster(store),
-            Sweeps(store, keep),
-            SnapshotRows(store),
-            SoftwareRows(store),
-            Observations(store),
-            WatchedObjects(store),
-            PendingTasks(store, keep),
-            CredentialRows(store),
-        )
+    pending: PendingPort
+    credentials: CredentialsPort

@@ -14,7 +14,7 @@ from convergence.core.request import Planner, Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.connections.counting import count
-from convergence.db.repositories.purges import Keep
+from convergence.db.records import Keep
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.drift.observation_schedule import ObservationScheduler
@@ -145,7 +145,7 @@ def test_looking_at_what_is_as_before_costs_the_same_whatever_the_number_of_obje
 def test_where_nothing_is_observed_an_observer_and_an_engine_ask_one_question_each(harness):
     harness.created(independent(20))
     observing = Observing(harness, intervals={})
-    assert observing.enrol() == 0
+    assert observing.schedule() == 0
     with Counted(harness.engine) as counted:
         assert observing.observer.turn() == 0
     assert counted.statements == 1

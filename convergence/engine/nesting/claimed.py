@@ -10,7 +10,7 @@ from convergence.core.handoff import Handoff
 from convergence.core.nesting import may_act
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
-from convergence.db.repositories.reads.nested import NestingRow
+from convergence.db.records import NestingRow
 from convergence.documents import Document
 from convergence.resources.nesting import NestedStep
 

@@ -20,7 +20,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.db.repositories.reads.nested import NestingRow
+from convergence.db.records import NestingRow
 from convergence.db.transaction import LAST
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 
 from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
-from convergence.core.rows import Resource, Stack, Traversal
+from convergence.core.rows import Stack, Traversal
+from convergence.db.records import NestingRow, UnneededNested
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
-from convergence.db.statements.prepared.statement import HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, among
 from convergence.db.statements.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class UnwantedNested:
-    """A nested stack, and the resource whose object it is, or was."""
-
-    stack_id: str
-    traversal_id: str
-    resource_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class NestingRow:
-    """A resource whose object is a stack, or is to be one.
-
-    :param stack: the one that the resource is in.
-    :param traversal: the operation that the row was claimed for last.
-    :param nested: the stack that is its object, deleted or not; None where there is none yet.
-    :param has_snapshots: whether there are snapshots of that stack.
-    """
-
-    row: Resource
-    stack: Stack
-    traversal: Traversal
-    nested: Stack | None
-    has_snapshots: bool
-
 
 _NESTED = STACK.alias('nested')
 _AT_STACK = len(RESOURCE_COLUMNS)
@@ -59,7 +32,9 @@ _NESTING = (
     .join(TRAVERSAL, TRAVERSAL.c.id == RESOURCE.c.traversal_id)
     .outerjoin(_NESTED, _NESTED.c.id == RESOURCE.c.token)
 )
-READ_NESTING = HotList('resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length)))
+READ_NESTING = PreparedListStatement(
+    'resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length))
+)
 
 
 def nesting_of(*values: Any) -> NestingRow:
@@ -123,21 +98,21 @@ class NestedSweeps:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+    def unneeded_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
         return self._nested(UNWANTED_NESTED, limit)
 
-    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+    def nested_to_cancel(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
         return self._nested(CANCELLED_AROUND, limit)
 
-    def set_free(self, limit: int) -> list[UnwantedNested]:
+    def released_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""
         return self._nested(_SET_FREE, limit)
 
-    def _nested(self, statement: Select[Any], limit: int) -> list[UnwantedNested]:
+    def _nested(self, statement: Select[Any], limit: int) -> list[UnneededNested]:
         with self._store.reading() as connection:
-            return [UnwantedNested(*row) for row in connection.execute(statement, {'limit': limit})]
+            return [UnneededNested(*row) for row in connection.execute(statement, {'limit': limit})]
 
 
 def below(stack_id: str, depth: int) -> CTE:

@@ -10,20 +10,21 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, func, not_, or_, 
 
 from convergence.core.model import Action, Json, Status
 from convergence.core.rows import Event, Resource, Stack, Template
+from convergence.db.records import NestingRow
 from convergence.db.repositories.reads.inspection import in_states
-from convergence.db.repositories.reads.nested import READ_NESTING, NestingRow, nesting_of
+from convergence.db.repositories.reads.nested import READ_NESTING, nesting_of
 from convergence.db.repositories.reads.traversals import TraversalInspector
 from convergence.db.repositories.reads.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, TEMPLATE
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, columns, resource_of
 from convergence.db.statements.applying.trees import COUNT_RESOURCES
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.errors import CannotBeRead, GoalUnreadable
 
-READ_STACK_ALONE = Hot(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))
-READ_TEMPLATE = Hot(select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template')))
-READ_RESOURCE = Hot(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')))
+READ_STACK_ALONE = PreparedStatement(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))
+READ_TEMPLATE = PreparedStatement(select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template')))
+READ_RESOURCE = PreparedStatement(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')))
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,
