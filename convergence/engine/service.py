@@ -12,10 +12,10 @@ from convergence.rpc.operations import OPERATIONS
 
 
 class EngineService:
-    """All operations of an engine, each carried out by the part that has a method of that name.
+    """All operations of an engine, each performed by the part that has a method of that name.
 
-    :param parts: objects whose methods are named like operations: each operation is offered by one of them.
-    :raises ConfigurationError: two offer the same operation, or nobody offers one.
+    :param parts: objects whose methods are named like operations; one part has each operation.
+    :raises ConfigurationError: two parts have the same operation, or none has it.
     """
 
     def __init__(self, parts: Iterable[object], traversals: Traversals, sweeper: Sweeper, heartbeat: Heartbeat) -> None:
@@ -38,7 +38,7 @@ class EngineService:
         self._traversals.settle(stack_id, traversal_id)
 
     def drifted(self, context: object, stack_id: str) -> None:
-        """An observer says that it has found something changed that is to be put right."""
+        """An observer has found drift that needs a repair."""
         self._sweeper.repair()
 
     def start(self) -> None:

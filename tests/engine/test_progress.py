@@ -157,7 +157,7 @@ def test_what_a_lost_creation_may_still_make_is_waited_for_and_said(harness: Har
     (node,) = explain(harness, stack)['frontier']
     assert (node['state'], node['lost_token'], node['search_until']) == ('searching', token, '2096-10-02T07:06:40Z')
     assert explain(harness, stack)['summary'].endswith(
-        'it waits until 2096-10-02T07:06:40Z for what lost creations of a may still make.'
+        'it waits until 2096-10-02T07:06:40Z for objects that lost creations of a may still produce.'
     )
     harness.recover()
     assert harness.state(stack) == 'DELETE_COMPLETE'

@@ -1,4 +1,4 @@
-"""Begins repairs again that have failed: what was in their way may be gone by now, and no user has caused it."""
+"""Retries failed repairs: the cause may be gone by now, and no user has caused it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class FailedRepairs:
         self._backoff = Backoff()
 
     def __call__(self, limit: int) -> int:
-        """Begin what can begin now; of how many stacks. What is wrong with one keeps no other waiting.
+        """Begin the repairs that can begin now; the number of stacks. An error in one stack delays no other.
 
-        :raises DatabaseUnavailable: nothing can be begun now.
+        :raises DatabaseUnavailable: nothing can begin now.
         """
         begun = 0
         self._backoff.begin()
@@ -88,7 +88,7 @@ class FailedRepairs:
             broken.clear()
             broken.update((row.id, row) for row in view.resources if row.status is not Status.COMPLETE)
             if policies is None or not self._may(policies, request.goal.definitions, broken.values()):
-                raise Overtaken(f'what has failed of stack {stack.name} is not to be repaired any more')
+                raise Overtaken(f'the policy for the failed resources of stack {stack.name} no longer demands repairs')
 
         request = repair_of(self._compiler, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
         LOG.info('Stack %s is repaired again, after a repair has failed: %s', stack.name, cause)
@@ -98,7 +98,9 @@ class FailedRepairs:
         self._rows.repair_begun([(row, pause_s) for row in concerned.values()])
 
     def _may(self, policies: DriftPolicies, wanted: Mapping[str, Definition], broken: Iterable[Resource]) -> bool:
-        """Whether all that has failed is to be put right by the policy of now, or made of something that is."""
+        """Return True if the present policy demands repairs for all failed resources, or for resources they were made
+        from.
+        """
         mended = {name for name, each in wanted.items() if self._is_mended(policies, name, each.type)}
         return bool(mended) and all(_made_of(wanted, row.name) & mended for row in broken if row.name in wanted)
 

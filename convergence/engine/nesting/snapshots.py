@@ -1,4 +1,4 @@
-"""Snapshots of nested stacks: each is part of a snapshot of the stack around it, or stands alone."""
+"""Snapshots of nested stacks: each is part of a snapshot of the parent stack, or stands alone."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ class NestedSnapshots:
         self._traversals.decide(StackAlone(stack_id), lambda view: deleting)
 
     def going(self, held: NestingResource, present: Stack) -> Callable[[PlanView], tuple[Effect, ...]]:
-        """That the snapshots of a nested stack go with it.
+        """The effects that delete a nested stack's snapshots together with it.
 
-        But for those that are part of one of the stack around it, which is to be brought back to with all that was in
-        it; and what is abandoned keeps all.
+        Snapshots that are part of a parent stack's snapshot stay, because a restore of that one needs them. An
+        abandoned stack
+        keeps all of them.
         """
         if held.traversal.retains:
             return lambda view: ()

@@ -1,4 +1,4 @@
-"""What a deleted stack has left: objects that its rows still name. They go, or stay, as those of the rest of it did."""
+"""Objects that deleted stacks have left in their rows: they are deleted, or forgotten with an abandoned stack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORGOTTEN = 'it is forgotten now, and stays: the stack was abandoned'
 
 
 def may_exist(row: Resource) -> bool:
-    """Whether an object may have been made for a row."""
+    """Return True if an object may have been created for a row."""
     return row.physical_id is not None or row.token is not None
 
 
@@ -34,9 +34,9 @@ class LeftBehind:
         self._new_id = new_id
 
     def remove(self, found: EndedTraversal) -> None:
-        """Begin to remove what a stack has left; each object is named in the log and in an event of the stack.
+        """Start to delete the objects that a stack has left; the log and an event of the stack name each of them.
 
-        What an abandoned stack has left is forgotten, for its objects stay.
+        The rows of an abandoned stack are only forgotten, because its objects stay.
         """
         stack, last = self._reader.stack(found.stack_id), self._reader.traversal(found.traversal_id)
         if stack is None or last is None:

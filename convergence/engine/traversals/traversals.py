@@ -1,4 +1,4 @@
-"""Start, settle and stop traversals. Every operation on a stack, whoever asks for it, comes through here."""
+"""Start, settle and stop traversals. Every operation on a stack passes through here."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from convergence.values import replace
 LOG = logging.getLogger(__name__)
 
 ROUNDS = 5
-"""How often an operation is prepared anew because the stack has moved on in the meantime."""
+"""Maximum number of attempts to prepare an operation while other operations change the stack."""
 REMEMBERED = 20
 """How many traversals of a stack, the newest, may have work that still runs when one of them is late."""
 
 
 class Overtaken(errors.ConvergenceError):
-    """The stack is not what the operation was prepared for any more: prepare it anew."""
+    """The stack has changed since the operation was prepared: prepare it again."""
 
 
 class Traversals:
     """Plans traversals and ends them early.
 
-    :ivar stall_reports: tells of traversals that make no progress.
+    :ivar stall_reports: reports traversals that make no progress.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Traversals:
         return self.begin(TraversalStart.of(stack, request, parent_resource_id))
 
     def begin(self, start: TraversalStart) -> Planned:
-        """Plan a traversal, and see to what is ready.
+        """Plan a traversal, and dispatch its ready nodes.
 
-        :raises EntityNotFound: the stack has gone.
-        :raises StackExists: it is to be stored, and a living stack of the project has the name.
-        :raises ConvergenceError: whatever the request's guard raises.
+        :raises EntityNotFound: the stack is gone.
+        :raises StackExists: a new stack has the name of a living stack of the project.
+        :raises ConvergenceError: from the request's guard.
         """
         start = self._named(start)
         planned = self._accept(start)
@@ -87,10 +87,10 @@ class Traversals:
         return planned
 
     def begin_together(self, starts: Sequence[TraversalStart]) -> list[Planned | None]:
-        """The same of several stacks that are nested in one, in one transaction.
+        """Begin traversals of several stacks that are nested in one parent stack, in one transaction.
 
-        :param starts: of each the row is held whose object it is; see `SeveralStacks`.
-        :returns: None for each that does not begin by this: to begin it by itself says why.
+        :param starts: the row of each, whose object the stack is, is claimed; see `SeveralStacks`.
+        :returns: None for each that did not begin; beginning it alone reports the reason.
         """
         starts = [self._named(start) for start in starts]
 
@@ -130,8 +130,9 @@ class Traversals:
             return None
 
     def _accept(self, start: TraversalStart) -> Planned:
-        """Store a plan. When the answer to a commit is lost, the next attempt may be refused by what is stored by then:
-        that is no refusal.
+        """Store a plan. If the answer to a commit was lost, the next attempt may be refused because of the stored plan;
+        that
+        is no refusal.
         """
         scope: Scope[PlanView] = start.scope
         try:
@@ -182,7 +183,7 @@ class Traversals:
             wanted = outcome(stack, traversal)
             try:
                 if wanted is Outcome.ROLL_BACK:
-                    # Without a failed node it was the deadline: what still runs is what has taken too long.
+                    # Without a failed node the deadline has passed: stop the actions that still run.
                     self.roll_back(stack, traversal, cancels=traversal.failed_phase is None)
                 elif wanted is Outcome.FAIL:
                     self._fail(stack)
@@ -202,11 +203,11 @@ class Traversals:
             self._dispatcher.attend(committed)
 
     def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '', cancels: bool = False) -> Planned:
-        """Plan the way back to the last good template, or to nothing where there is none.
+        """Plan a traversal back to the last good template, or to nothing if there is none.
 
         :param failed: the traversal to be rolled back; it must still be the current one.
-        :param cancels: whether what is in progress is stopped rather than waited for.
-        :raises Overtaken: it is not, or the last good template is another one by now.
+        :param cancels: stop running actions instead of waiting for them.
+        :raises Overtaken: it is not, or the stack has another last good template by now.
         """
         template_id = stack.last_good_template_id
         row, goal = None, Goal()
@@ -267,8 +268,9 @@ class Traversals:
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None], patience_s: float = 0.0) -> None:
         """Stop the running traversal without a rollback.
 
-        :param patience_s: seconds in which what has begun may come to its end, here and in all nested stacks; nothing
-            else begins meanwhile. 0: it is stopped now.
+        :param patience_s: seconds that running actions have to finish, here and in all nested stacks; nothing else
+            begins
+        meanwhile. 0: they are stopped now.
         """
 
         def may_stop(view: PlanView) -> bool:
@@ -318,7 +320,7 @@ class Traversals:
             WholeStack(stack.id, counted=stack.resource_count), lambda view: end_cancel(view, self._new_id)
         )
         if committed is not None and committed.verdict is not None:
-            LOG.info('Stack %s: nothing of what was cancelled runs any more', stack.name)
+            LOG.info('Cancelled operation of stack %s has ended: none of its actions runs any more', stack.name)
             self._dispatcher.attend(committed)
 
     def stop(self, scope: StackAlone, may_stop: Callable[[PlanView], bool]) -> str | None:
@@ -342,12 +344,13 @@ class Traversals:
         return stopped
 
     def _stop_workers(self, stack_id: str, ended: str | None) -> None:
-        """Tell the workers that nobody wants what they do for any traversal of the stack but the one that runs.
+        """Tell the workers to stop actions for all traversals of the stack but the running one.
 
-        Not only for the last one: a traversal that has failed, or was superseded, has no deadline any more, and what
-        was begun for it may be what the last one has waited for in vain.
+        Includes older traversals: one that failed or was superseded has no deadline any more, and its actions may be
+        those for
+        which the last traversal waited until its own deadline.
 
-        :param ended: a traversal that has just ended, in case that cannot be read everywhere yet.
+        :param ended: a traversal that has just ended, in case a lagging database server does not show that yet.
         """
         for each in self._reader.traversals(stack_id, newest=REMEMBERED):
             if each.id == ended or each.status not in (*UNDER_WAY, TraversalStatus.COMPLETE):
