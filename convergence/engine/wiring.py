@@ -104,7 +104,7 @@ def wire_engine(
     myself: Worker,
     classes: EngineClasses = EngineClasses(),
 ) -> EngineParts:
-    """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
+    """Construct the parts of one engine. Nothing runs yet.
 
     :param messenger: sends to the workers.
     :param myself: the engine as it takes rows from dead workers, and the source of its ids.

@@ -62,7 +62,7 @@ class SuppliedCredentials:
         return cls(row.id, is_new=True)
 
     def require(self, stack: Stack) -> None:
-        """Make sure that a stack which is to keep its credentials has not got others in the meantime.
+        """Check that a stack which keeps its credentials did not get others in the meantime.
 
         :raises ActionInProgress: it has.
         """
@@ -73,7 +73,7 @@ class SuppliedCredentials:
 
 
 class StackCredentials:
-    """Plans credentials, and has them removed again.
+    """Plans credentials, and discards unneeded ones.
 
     :param find: the stack that an identity means.
     :param opened: opens the secret of an application credential, which the API has sealed.
@@ -126,7 +126,7 @@ class StackCredentials:
         return {'id': planned.id, 'exists': False}
 
     def discard_credentials(self, context: Caller, credentials_id: str) -> None:
-        """The operation for which credentials were made was refused: they are removed as soon as may be."""
+        """Discard the credentials of an operation that was refused; the sweeper removes them soon."""
         row = self._rows.one(credentials_id)
         if row is not None and row.project_id == context.project_id:
             self._rows.drop_unwanted(0.0, 1, credentials_id)

@@ -50,7 +50,7 @@ class LastUsed(Generic[V]):
         self._bytes = 0
 
     def keep(self, key: str, value: V) -> None:
-        """Keep a value under a key; nothing under an empty one, which says that it is like no other."""
+        """Keep a value under a key. An empty key keeps nothing: it marks values that are never equal."""
         if not key:
             return
         size = _ENTRY + held_bytes(key) + held_bytes(value)
@@ -61,7 +61,7 @@ class LastUsed(Generic[V]):
             self._bytes += size
 
     def get(self, key: str) -> V | None:
-        """One that is kept, from now on longer than the others; None where it is not."""
+        """The value of a key, which is now the most recently used; None if the cache does not hold it."""
         with self._lock:
             if key not in self._kept:
                 return None

@@ -141,7 +141,7 @@ def with_asked(compiled: Compiled, submission: Submission) -> Compiled:
 
 
 def digest_of(parent: Submission, definition: Definition) -> str:
-    """Digest of all that a nested stack is made from besides the properties of its resource; 64 hexadecimal digits."""
+    """Digest of the sources of a nested stack other than the properties of its resource; 64 hexadecimal digits."""
     environment = inherited(parent.environment, definition)
     files = reachable(parent.files, [definition.type, _text(definition.properties), _text(environment.get(SECTION))])
     said = {METADATA: definition.metadata, UPDATE_POLICY: definition.update_policy}

@@ -303,7 +303,7 @@ class NestedPreview:
 
 
 def _subject(definition: Definition, project_id: str, token: str = '') -> Subject:
-    """A resource of which there need not be a row.
+    """A resource that may have no row.
 
     :param token: id of its nested stack, where that is there.
     """

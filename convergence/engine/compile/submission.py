@@ -51,7 +51,7 @@ class Submission:
         return self.itself().content() == other.itself().content()
 
     def circumstances(self) -> dict[str, Json]:
-        """All that a template is compiled from besides its text."""
+        """The submission without the text of the template: all other sources of a compiled template."""
         return replace(self.itself(), template='').content()
 
     def content(self) -> dict[str, Json]:

@@ -132,7 +132,7 @@ class DriftAcceptance:
         return [*masked_paths, *secret_places(types, row.type, row.properties)]
 
     def _check(self, row: Resource, seen: Observation, names: Sequence[str]) -> None:
-        """See that the type would take the live values in a template: the next update gives them to it."""
+        """Check that the type accepts the live values in a template, because the next update applies them."""
         schema = PropertySchema.of(self._stacks.compiler.types.get(row.type).Properties)
         live = {**row.properties, **{name: seen.live[name] for name in names}}
         problems = schema.check(live, lambda *path: None, self._hidden(row))

@@ -70,7 +70,7 @@ class DriftRepairs:
             except errors.DatabaseUnavailable:
                 raise
             except errors.ConvergenceError as error:
-                LOG.info('Stack %s is not repaired now: %s', stack.name, error)
+                LOG.info('Repair of stack %s postponed: %s', stack.name, error)
                 # Otherwise each sweep would find it first again, and repairs that cannot begin would keep others
                 # waiting.
                 self._rows.repair_put_off([each.known.row.id for each in drifted], self._options.first_pause_s)
@@ -107,7 +107,7 @@ class DriftRepairs:
                 raise Overtaken(f'drift of stack {stack.name} is already repaired, or its resource is gone')
 
         request = repair_of(self._compiler, stack, visits, cause, attempt=attempt, also=as_seen)
-        LOG.info('Stack %s is repaired: %s changed outside of it', stack.name, shown)
+        LOG.info('Repairing stack %s: %s drifted', stack.name, shown)
         return request
 
     def _top(self, stack: Stack, drifted: Drifted) -> str:
@@ -140,10 +140,15 @@ class DriftRepairs:
         return f'no update can put {", ".join(fixed)} right' if fixed else ''
 
     def _give_up(self, stack: Stack, drifted: Sequence[Drifted], reasons: Mapping[str, str]) -> None:
-        """Begin no repair of some objects any more, and say so in an event of each resource."""
+        """Give up the repairs of some objects, with an event of each resource."""
         told = {}
         for row in (each.known.row for each in drifted):
-            LOG.warning('Stack %s: %s is not repaired any more: %s', stack.name, row.name, reasons[row.id])
+            LOG.warning(
+                'Giving up repairs of stack %s, resource %s; repair or accept the drift manually: %s',
+                stack.name,
+                row.name,
+                reasons[row.id],
+            )
             reason = f'Repair given up: {reasons[row.id]}'
             told[row.id] = Event.of_resource(self._new_id(), row, row.action, row.status, reason, at=0.0)
         self._rows.give_up(told)

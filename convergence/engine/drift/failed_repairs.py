@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 class FailedRepairs:
-    """Begins them again on stacks that a repair has failed, and nothing else since, after pauses that grow."""
+    """Retries repairs, after growing pauses, on stacks whose last operation was the failed repair."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class FailedRepairs:
             except errors.DatabaseUnavailable:
                 raise
             except errors.ConvergenceError as error:
-                LOG.info('The repair of stack %s that has failed is not begun again now: %s', stack_id, error)
+                LOG.info('Retry of the failed repair of stack %s postponed: %s', stack_id, error)
                 self._backoff.failed(stack_id)
             else:
                 self._backoff.succeeded(stack_id)
@@ -91,7 +91,7 @@ class FailedRepairs:
                 raise Overtaken(f'the policy for the failed resources of stack {stack.name} no longer demands repairs')
 
         request = repair_of(self._compiler, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
-        LOG.info('Stack %s is repaired again, after a repair has failed: %s', stack.name, cause)
+        LOG.info('Retrying the failed repair of stack %s: %s', stack.name, cause)
         self._traversals.start(stack, request)
         pause_s = repair_pause_s(self._options.first_pause_s, attempt)
         concerned = {**broken, **{row.id: row for row in drifted}}

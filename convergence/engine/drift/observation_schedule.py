@@ -72,7 +72,11 @@ def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies | None:
     except DatabaseUnavailable:
         raise
     except ConvergenceError as error:
-        LOG.warning('The drift policies of stack %s cannot be read: %s', stack.id, type(error).__name__)
+        LOG.warning(
+            'Drift policies of stack %s are unreadable; update the stack to replace them: %s',
+            stack.id,
+            type(error).__name__,
+        )
         return DriftPolicies(of_stack, of_resource=lambda name: DriftPolicy.REPORT)
     if said is None:
         return DriftPolicies(of_stack)

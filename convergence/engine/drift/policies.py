@@ -14,7 +14,7 @@ from convergence.engine.traversals.traversals import Traversals
 
 
 class DriftPolicyChanges:
-    """Changes the policy of stacks, at any time, also while an operation is in progress."""
+    """Changes the drift policy of stacks, at any time, even while an operation is in progress."""
 
     def __init__(self, stacks: Stacks, traversals: Traversals) -> None:
         self._stacks = stacks

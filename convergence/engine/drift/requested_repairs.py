@@ -37,7 +37,7 @@ class RepairOptions:
 
     @property
     def pauses(self) -> tuple[float, ...]:
-        """Seconds from the end of the first repair that fails to the next, from the second, and so on."""
+        """Pauses in seconds after the first failed repair, after the second, and so on."""
         return tuple(repair_pause_s(self.first_pause_s, each) for each in range(1, self.attempts))
 
 

@@ -32,7 +32,7 @@ _GIVEN = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 
 @dataclass(frozen=True, slots=True)
 class NestingLimits:
-    """How far stacks may be nested.
+    """Limits of nesting.
 
     :param max_depth: how many stacks a stack may be in.
     :param max_resources: how many resources a whole tree may have; None: no limit.

@@ -49,7 +49,7 @@ class RestingGroup:
     members: tuple[Member, ...]
 
     def size(self) -> int:
-        """How many resources of the nested stack work."""
+        """The number of members that have not failed."""
         return sum(not member.failed for member in self.members)
 
     def cooldowns(self) -> dict[str, float]:
@@ -195,7 +195,7 @@ def members_of(rows: Sequence[Resource], template_id: str | None) -> tuple[Membe
 
 
 def adopted_by(row: Resource) -> Mapping[str, Offer]:
-    """The objects that the nested stack of a row is to take over, by the names of their resources."""
+    """The existing objects that the nested stack of a row adopts, by the names of their resources."""
     data = row.data.get(ADOPTED)
     return offered_by(data) if isinstance(data, dict) else {}
 

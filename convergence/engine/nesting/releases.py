@@ -16,7 +16,7 @@ from convergence.resources.registry import Registry
 
 
 class Releases:
-    """Sets nested stacks free."""
+    """Makes nested stacks independent."""
 
     def __init__(self, ports: Ports, types: Registry, traversals: Traversals) -> None:
         self._reader = ports.reader

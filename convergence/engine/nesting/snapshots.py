@@ -23,7 +23,7 @@ from convergence.resources.nesting import NestedStep
 
 
 class NestedSnapshots:
-    """Takes and deletes the parts that nested stacks have in the snapshots of others."""
+    """Takes and deletes snapshots of nested stacks as parts of their parent stacks' snapshots."""
 
     def __init__(self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, starts: NestedStarts) -> None:
         self.plans = plans
@@ -32,7 +32,7 @@ class NestedSnapshots:
         self._starts = starts
 
     def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep | NestedStart:
-        """Begin to take the part of a stack, unless that is done.
+        """Begin to take the snapshot of a nested stack, unless it exists.
 
         :raises Invalid: it has failed.
         """
@@ -49,7 +49,7 @@ class NestedSnapshots:
         return NestedStep(snapshot_id if taken.status is Status.IN_PROGRESS else '')
 
     def delete_nested_snapshot(self, context: Caller, stack_id: str, snapshot_id: str) -> None:
-        """Begin to delete the part of a stack. Of one that is gone: nothing.
+        """Begin to delete the snapshot of a nested stack. Has no effect if the snapshot is gone.
 
         :raises NotSupported: it is just being taken.
         """
@@ -80,7 +80,7 @@ class NestedSnapshots:
         return gone
 
     def wanted(self, held: NestingResource) -> Snapshot | None:
-        """The snapshot that a nested stack is to be brought back to, if it can be."""
+        """The snapshot that a nested stack is to be restored from, if it is complete."""
         pending = held.row.pending
         kept = pending.definition.restored_from if pending is not None else None
         return self.plans.whole(str(kept.get(SNAPSHOT))) if isinstance(kept, dict) else None

@@ -63,7 +63,7 @@ class NestedStart:
 
 
 class NestedStarts:
-    """Begins operations on nested stacks, on behalf of the resources that they are the objects of."""
+    """Begins operations on nested stacks for the resources whose objects the stacks are."""
 
     def __init__(
         self, traversals: Traversals, compiler: TemplateCompiler, types: Registry, new_id: Callable[[], str]
@@ -145,7 +145,7 @@ class NestedStarts:
         self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
 
     def begin(self, beginning: NestedStart) -> NestedStep:
-        """Have it begin.
+        """Begin it.
 
         :raises ConvergenceError: see `Traversals.begin`.
         """
@@ -192,7 +192,7 @@ class NestedStarts:
         }
 
     def _begun(self, beginning: NestedStart, planned: Planned) -> NestedStep:
-        """The answer to a request that has begun something."""
+        """The answer to the caller after the operation has begun."""
         start, held = beginning.start, beginning.held
         if beginning.compiled is not None and start.request.template is not None:
             self._compiler.keep(start.stack, start.request.template, beginning.compiled)

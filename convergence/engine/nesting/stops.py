@@ -45,7 +45,7 @@ class NestedStops:
         self._releases.release(stack_id, resource_id)
 
     def cancel_with(self, stack_id: str, resource_id: str) -> None:
-        """A nested stack works on behalf of a stack that is being cancelled: it begins nothing more, too."""
+        """Cancel the operation of a nested stack whose parent stack is being cancelled."""
         row = self._reader.resource(resource_id)
         stack = self._reader.stack(row.stack_id) if row is not None else None
         around = self._reader.traversal(stack.traversal_id or '') if stack is not None else None

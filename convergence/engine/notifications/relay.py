@@ -125,11 +125,11 @@ class Relay:
         self._bus_again_at = 0.0
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start, in a thread of its own."""
         self._thread = start_thread('notifications', self._run)
 
     def stop(self) -> None:
-        """Begin no further turn. Returns at once; `wait` waits for the one in progress."""
+        """Stop after the turn in progress. Returns at once; `wait` waits for that turn."""
         self._stopping.set()
 
     def wait(self, timeout_s: float) -> bool:
@@ -164,7 +164,7 @@ class Relay:
         return RelayTask.TELL_BUS in pending and time.monotonic() >= self._bus_again_at
 
     def _carry(self) -> None:
-        """Empty the outbox, if it is for this engine to do."""
+        """Empty the outbox, if this engine has that duty."""
         begun, for_s = time.monotonic(), max(3 * self._options.interval_s, SESSION_S)
         if self._sweeps.take_duty(DUTY, self._engine_id, for_s):
             self._carries_until = begun + for_s
@@ -192,9 +192,9 @@ class Relay:
         except MessagingUnavailable as error:
             self._bus_again_at = time.monotonic() + 5 * self._options.interval_s
             lost = self._outbox.give_up(self._options.give_up_after_s)
-            LOG.warning('Notifications wait: %s', error)
+            LOG.warning('Publishing to the message bus paused, will retry: %s', error)
             if lost:
-                LOG.error('%d notifications were never sent: the message bus was away for too long', lost)
+                LOG.error('%d notifications discarded: the message bus was unreachable for too long', lost)
 
     # --- webhooks ---------------------------------------------------------------------------------------------
 

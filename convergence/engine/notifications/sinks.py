@@ -12,7 +12,7 @@ from convergence.template.problems import Problems
 
 
 def told_nobody(project_id: str, stack_id: str | None) -> Collection[str]:
-    """The default of `EventSinks`: there are no webhooks."""
+    """No webhooks."""
     return ()
 
 

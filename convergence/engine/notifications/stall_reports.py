@@ -38,13 +38,13 @@ class StallReports:
                 lambda view: stalled(view, still.traversal_id, since, text, details, self._new_id),
             )
             if committed is not None and committed.verdict:
-                LOG.warning('The stack makes no progress since %s', text)
+                LOG.warning('Stack stalled; no progress since %s', text)
             return
         committed = self._store.transact(
             StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
         )
         if committed is not None and committed.verdict:
-            LOG.info('The stack makes progress again')
+            LOG.info('Stack makes progress again')
 
 
 def waiting_for(reader: ReaderPort, traversal_id: str) -> str:
@@ -57,7 +57,7 @@ def waiting_for(reader: ReaderPort, traversal_id: str) -> str:
 
 
 def names_waited_for(nodes: Sequence[FrontierNode]) -> str:
-    """The names alone."""
+    """The names of nodes, as text."""
     named = [node.name or node.phase.value for node in nodes[:NAMED]]
     return ', '.join(named) + (' and others' if len(nodes) > NAMED else '')
 

@@ -21,7 +21,7 @@ LONGEST_NAME = 255
 
 
 class FindsStacks(Protocol):
-    """Knows the stacks of callers: the part of `convergence.engine.operations.stacks.Stacks` that is needed here."""
+    """The part of `convergence.engine.operations.stacks.Stacks` that webhooks need."""
 
     def find(self, context: Caller, stack_identity: Document) -> Stack:
         """The living stack that an identity means. Raises `EntityNotFound`."""

@@ -113,7 +113,7 @@ class Abandonment(Reading[ReaderPort]):
         self._enabled = enabled
 
     def export_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
-        """The data from which a stack could be adopted; nothing changes."""
+        """The data needed to adopt the objects of a stack. Changes nothing."""
         stack = self._stacks.find(context, dict(stack_identity))
         rows = self._reader.resources(stack.id)
         return self._data(stack, rows, nested=self._below(rows))

@@ -77,7 +77,7 @@ class Actions:
         self._begin(context, stack_identity, Action.SUSPEND)
 
     def stack_resume(self, context: Caller, stack_identity: Document) -> None:
-        """Begin to resume every resource that was suspended. Of a resumed stack: nothing.
+        """Resume every suspended resource. Has no effect on a resumed stack.
 
         :raises ActionInProgress: the stack is not at rest.
         """
@@ -99,7 +99,7 @@ class Actions:
         mark_unhealthy: bool,
         resource_status_reason: str | None = None,
     ) -> None:
-        """Say that a resource is broken, so that the next update replaces it, or that it is well again.
+        """Mark a resource as unhealthy, so that the next update replaces it, or clear the mark.
 
         :param resource_name: its name, or the physical id of its object.
         :raises ActionInProgress: something is being done with it.
@@ -135,7 +135,7 @@ class Actions:
         raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
 
     def _row(self, stack: Stack, name: str) -> Resource:
-        """The row that a name, or else a physical id, means.
+        """The row with a name, or else with a physical id.
 
         :raises ResourceNotFound: none.
         """

@@ -31,7 +31,7 @@ class Adoption:
 
     @classmethod
     def read(cls, data: Any) -> Adoption:
-        """The data of `data_of`, as a map or as its JSON.
+        """Read exported data, as a map or as its JSON.
 
         :raises Invalid: it is something else; the text says where.
         """
@@ -88,7 +88,7 @@ def _texts(document: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def offered_by(data: Mapping[str, Any]) -> dict[str, Offer]:
-    """The objects that some data name, by resource name: of a stack, or of one that is nested in it.
+    """The existing objects in exported data of a stack or a nested stack, by resource name.
 
     :raises Invalid: they are something else; the text says where.
     """

@@ -102,7 +102,7 @@ class StackOptions:
         )
 
     def changes(self) -> StackChange:
-        """The columns of the stack that they set."""
+        """The columns of the stack that the options set."""
         columns: StackChange = {}
         if self.timeout_mins is not None:
             columns['timeout_mins'] = self.timeout_mins
@@ -125,7 +125,7 @@ def _refuse_unless_offered(name: str, value: Any) -> None:
 
 
 def drift_policy(value: Any) -> DriftPolicy | None:
-    """The policy that a word means; None: none was given.
+    """The policy with a name; None if no name was given.
 
     :raises Invalid: there is no such policy.
     """

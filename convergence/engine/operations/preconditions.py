@@ -28,7 +28,7 @@ class RequestMark:
     def of(
         cls, key: str | None, stack_name: str, submission: Submission, args: Mapping[str, Any] | None
     ) -> RequestMark:
-        """The mark of a request for a stack."""
+        """The mark of a request to create a stack."""
         if key is None:
             return cls()
         asked = [stack_name, submission.content(), dict(args or {})]

@@ -22,7 +22,7 @@ PART_OF = 'part_of'
 
 
 class SnapshotPlans:
-    """Makes the requests for snapshots, be they of a whole tree or of a stack in it."""
+    """Makes the requests for snapshots, of root stacks and nested stacks."""
 
     def __init__(self, reader: ReaderPort, compiler: TemplateCompiler, rows: SnapshotsPort) -> None:
         self._compiler = compiler
@@ -73,7 +73,7 @@ class SnapshotPlans:
         return Goal(definitions, goal.asked)
 
     def whole(self, snapshot_id: str) -> Snapshot | None:
-        """A snapshot from which a stack can be brought back; None where there is no such one."""
+        """A snapshot from which a stack can be restored; None if it does not exist or is incomplete."""
         snapshot = self._rows.one(snapshot_id)
         is_whole = snapshot is not None and snapshot.status is Status.COMPLETE and not snapshot.deleting
         return snapshot if is_whole else None

@@ -91,7 +91,7 @@ class Snapshots:
         return self._shown(stack, self._find(stack, snapshot_id))
 
     def delete_snapshot(self, context: Caller, stack_identity: Document, snapshot_id: str) -> None:
-        """Begin to delete a snapshot, with all that resource types keep for it. Once more, it changes nothing.
+        """Begin to delete a snapshot, with the data that resource types keep for it. Repeating it changes nothing.
 
         :raises NotSupported: it is just being taken.
         """

@@ -78,7 +78,7 @@ class Stacks:
         environment_files: list[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Accept a new stack; its identity. Arguments as in the field's RPC of the same name.
+        """Accept a new stack, and return its identity. Arguments as in the field's RPC of the same name.
 
         With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
         """
@@ -280,7 +280,7 @@ class Stacks:
         return stack, compiled
 
     def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
-        """The stack that the same request has made before."""
+        """The stack that an earlier identical request has created."""
         made = self.reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
         if made is not None:
             mark.check(made)

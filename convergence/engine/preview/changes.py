@@ -105,18 +105,18 @@ class ChangePreview:
         return PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry, observes, asked)
 
     def in_order(self, goal: StackGoal) -> Iterator[Document]:
-        """All resources of a tree that is not there yet."""
+        """All resources of a tree that does not exist yet."""
         for document, inner in self._to_be_made(goal):
             yield document
             if inner is not None:
                 yield from self.in_order(inner)
 
     def in_lists(self, goal: StackGoal) -> list[Any]:
-        """The same, with a list for each nested stack."""
+        """The same resources, with a list for each nested stack."""
         return [document if inner is None else self.in_lists(inner) for document, inner in self._to_be_made(goal)]
 
     def _to_be_made(self, goal: StackGoal) -> Iterator[tuple[Document, StackGoal | None]]:
-        """Each resource of a stack that is not there yet, with the stack that it will be, as far as that is known."""
+        """Each resource of a stack that does not exist yet, with its nested stack, as far as that is known."""
         planned, lists = self._changes(goal).find(), self.update(goal)
         for document in lists[PreviewedAction.ADDED]:
             name = document['resource_name']
@@ -182,7 +182,7 @@ class ChangePreview:
                 self._add_all(lists, child, (*above, name), fate)
 
     def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
-        """The hidden values of the goals that the resources were made from; None where they are not known any more."""
+        """The hidden values of the goals that the resources were made from; None if they are unknown."""
         found: frozenset[str] = frozenset()
         for template_id in {stack.template_id, *(row.template_id for row in rows)} - {None}:
             try:
@@ -238,7 +238,7 @@ def _is_retained(row: Resource | None) -> bool:
 
 
 def _not_made(stack: Stack, definition: Definition) -> Resource:
-    """Stands in for the row of a resource that the update would add."""
+    """A substitute for the row of a resource that the update would add."""
     return Resource(
         id='',
         stack_id=stack.id,

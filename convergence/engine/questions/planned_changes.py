@@ -267,7 +267,7 @@ class PlannedChanges:
         *,
         complete: bool,
     ) -> Change:
-        """The change as the worker would see it."""
+        """The change as a worker would detect it."""
         subject = Subject.of(self._stack, row)
         try:
             return compare(
@@ -384,7 +384,7 @@ def _because(names: frozenset[str] | set[str], verb: str = '') -> str:
 
 
 def _part(definition: Definition, name: str) -> Json:
-    """The encoded value of one property; all of them where they are not a plain map."""
+    """The encoded value of one property; of all properties, if they are no plain map."""
     encoded = definition.properties
     if isinstance(encoded, dict) and not any(key.startswith('$') for key in encoded):
         return encoded.get(name)

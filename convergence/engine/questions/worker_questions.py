@@ -36,12 +36,12 @@ UNASKED = TypeReply(reason='the question was not sent')
 
 
 class QuestionsPort(Protocol):
-    """Where questions go to."""
+    """Answers questions."""
 
     def __call__(
         self, context: Caller, questions: Sequence[TypeQuestion], limit_s: float | None = None
     ) -> list[TypeReply]:
-        """A reply to each question, in order. Raises nothing. Not for a transaction: it may take its time.
+        """A reply to each question, in order. Raises nothing. It may block; do not call it in a transaction.
 
         :param limit_s: None: `LIMIT_S`, unless less is configured.
         """

@@ -9,7 +9,7 @@ from convergence.db.repositories.reads.stacks import StackReader
 
 
 def stacks_below(reader: StackReader, top: Stack, depth: int) -> dict[str, Stack]:
-    """The living stacks that are nested in one, by their paths: names of resources, with slashes; higher ones first.
+    """The living stacks nested in a stack, by their paths: names of resources, with slashes; outer ones first.
 
     :param depth: how many levels to go down.
     """

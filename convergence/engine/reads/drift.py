@@ -177,7 +177,7 @@ class DriftReads(Reading[StackReader]):
         }
 
     def _hidden_names(self, row: Resource) -> set[Any]:
-        """The properties of which something is not to be shown; None among them: any."""
+        """The properties with hidden parts; None among them means any property."""
         places = [
             place
             for definition in made_from(row)

@@ -172,7 +172,7 @@ class Explanation:
             row = next((each for each in rows if each.status is Status.FAILED), None)
 
     def _counts(self, traversal: Traversal) -> dict[str, int]:
-        """How many nodes are in which state; nodes of a traversal that is over may have been removed already."""
+        """The number of nodes in each state. Nodes of an ended traversal may have been removed already."""
         stored = self._reader.node_counts(traversal.id)
         attended = self._reader.frontier_counts(traversal.id)
         total = max(traversal.node_count, sum(stored.values()))
@@ -267,7 +267,7 @@ def _rounded(seconds: float | None) -> float | None:
 def _summary(
     stack: Stack, traversal: Traversal, counts: Mapping[str, int], nodes: list[FrontierNode], now: float
 ) -> str:
-    """The state of affairs in a sentence."""
+    """The state of a stack in a sentence."""
     what = f'{traversal.action} of stack {stack.name}'
     if traversal.status is not TraversalStatus.RUNNING:
         reason = f': {traversal.reason}' if traversal.reason else ''

@@ -93,7 +93,7 @@ def stack_query(project_id: str, query: StackQuery, hidden_tags: Collection[str]
 
 
 def event_page(stack: Stack, query: EventQuery) -> EventPage:
-    """The query as the database understands it; a stack itself is known by its name and type.
+    """The event query in the terms of the database; name and type select the stack itself.
 
     :raises Invalid: an argument makes no sense; the text names it.
     """

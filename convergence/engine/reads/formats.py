@@ -40,12 +40,12 @@ def moment(seconds: float | None) -> str | None:
 
 
 def identity(stack: Stack, path: str = '') -> Document:
-    """How the RPC names a stack, or with a path something that belongs to it."""
+    """The identity of a stack in the RPC, or with a path, of a part of it."""
     return {'tenant': stack.project_id, 'stack_name': stack.name, 'stack_id': stack.id, 'path': path}
 
 
 def resource_identity(stack: Stack, name: str) -> Document:
-    """How the RPC names a resource."""
+    """The identity of a resource in the RPC."""
     return identity(stack, f'/resources/{name}')
 
 
@@ -256,7 +256,7 @@ def unreadable_template(part: str) -> Document:
 
 
 def _reason(row: Resource) -> str:
-    """Why a resource is in its state; and, where its row is damaged, that first."""
+    """The status reason of a resource, after a note if its row is damaged."""
     if not row.damaged:
         return row.status_reason
     damage = f'Stored values are unreadable ({", ".join(row.damaged)})'
@@ -308,7 +308,7 @@ def attributes(row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
 
 
 def event(stack: Stack, row: Event) -> Document:
-    """Something that happened to a stack or to one of its resources."""
+    """An event of a stack or of one of its resources."""
     name = row.resource_name if row.resource_name is not None else stack.name
     return {
         'event_identity': identity(stack, f'/resources/{name}/events/{row.id}'),
@@ -349,5 +349,5 @@ def _exact_moment(seconds: float) -> str:
 
 
 def state(action: Action | None, status: str | None) -> str | None:
-    """``ACTION_STATUS``, as people read it."""
+    """``ACTION_STATUS``."""
     return f'{action}_{status}' if action and status else None

@@ -63,7 +63,7 @@ class Reading(Generic[ReaderT]):
         return row
 
     def _compiled(self, stack: Stack) -> template.Compiled | None:
-        """The goal of a stack; None where it cannot be read any more, which must not hide the stack itself."""
+        """The goal of a stack; None if it is unreadable, because the stack itself must still be shown."""
         if stack.template_id is None:
             return None
         try:
@@ -74,11 +74,13 @@ class Reading(Generic[ReaderT]):
             errors.RequestLimitExceeded,
             errors.GoalUnreadable,
         ) as error:
-            LOG.warning('Stack %s is shown without its template: %s', stack.id, type(error).__name__)
+            LOG.warning(
+                'Showing stack %s without its template, which is unreadable: %s', stack.id, type(error).__name__
+            )
             return None
 
     def _shown(self, stack: Stack, names: Iterable[str]) -> dict[str, Resource]:
-        """For some names the row that the caller is to be shown."""
+        """The shown rows of some names."""
         rows = in_service(self._reader.resources_named(stack.id, list(names)), stack.template_id)
         return {name: self._up_to_date(stack, row) for name, row in rows.items()}
 

@@ -46,7 +46,7 @@ def with_signals(
         return kind.metadata(replace(call, software=ProjectSoftware(software, stack.project_id)))
     except Exception:
         LOG.warning(
-            'The type of %s has failed to add its signals to the metadata, which is shown without them',
+            'Type of resource %s failed to add signals to the metadata; showing the metadata without them',
             row.name,
             exc_info=True,
         )

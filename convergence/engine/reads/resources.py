@@ -319,7 +319,7 @@ def _inverted(rows: Iterable[Resource], wanted: Iterable[Definition]) -> dict[st
 
 
 def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
-    """The metadata of the template; empty where it depends on something that is not there."""
+    """The metadata of the template; empty if it depends on missing values."""
     if row.definition is None or not row.definition.metadata:
         return {}
     try:

@@ -67,7 +67,7 @@ class _Policy:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group.
+    """A group to be scaled.
 
     :param stack: its nested stack.
     """
@@ -78,7 +78,7 @@ class _Group:
 
 
 class NoAction(Exception):
-    """A signal is understood, and nothing is done; the text says why.
+    """A signal has no effect; the text says why.
 
     :param size: how many members the group has, where they were counted.
     """
@@ -89,7 +89,7 @@ class NoAction(Exception):
 
 
 class GroupScaling:
-    """Gives groups more or fewer members when their policies are signalled."""
+    """Scales groups when their policies are signalled."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class GroupScaling:
         return found[0] if found else None
 
     def _require_no_cooldown(self, group: _Group, size: int, cooldowns: Mapping[str, float], default_s: float) -> None:
-        """That the group is not left alone for a while.
+        """Check that the group is in no cooldown.
 
         :raises NoAction: it is.
         """

@@ -19,7 +19,7 @@ _TEXTS = {'action': _LONGEST, 'status': _LONGEST, 'stack_user_project_id': 64}
 
 
 class Software:
-    """Keeps them for the callers' projects."""
+    """Stores configurations and deployments of the callers' projects."""
 
     def __init__(self, rows: SoftwareRows, new_id: Callable[[], str]) -> None:
         self._rows = rows
@@ -59,7 +59,7 @@ class Software:
         outputs: Sequence[Mapping[str, Json]] | None = None,
         options: Mapping[str, Json] | None = None,
     ) -> Document:
-        """Keep a configuration; it.
+        """Store a configuration, and return it.
 
         :raises Invalid: an input or output has no name.
         """
@@ -104,7 +104,7 @@ class Software:
     def create_software_deployment(
         self, context: Caller, server_id: str, config_id: str | None, **values: Any
     ) -> Document:
-        """Keep a deployment; it.
+        """Store a deployment, and return it.
 
         :param values: as in `update_software_deployment`.
         :raises EntityNotFound: the project has no such configuration.
@@ -118,7 +118,7 @@ class Software:
         return self.show_software_deployment(context, made.id)
 
     def update_software_deployment(self, context: Caller, deployment_id: str, **values: Any) -> Document:
-        """Change a deployment; it. None keeps a value.
+        """Change a deployment, and return it. None keeps a value.
 
         :param values: `config_id`, `input_values`, `output_values`, `action`, `status`, `status_reason` and
         `stack_user_project_id`.
@@ -207,7 +207,7 @@ def _short(text: str, what: str, longest: int = _LONGEST) -> str:
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are to change."""
+    """The values to be changed."""
     given = {name: value for name, value in values.items() if value is not None}
     for name, longest in _TEXTS.items():
         _short(given.get(name, ''), name, longest)

@@ -24,7 +24,7 @@ class Remover(Protocol):
     """Removes credentials: the part of `convergence.credentials.keystone.Keystone` that engines need."""
 
     def remove(self, stored: StoredCredentials) -> None:
-        """Remove credentials. That there are none (any more) is success."""
+        """Remove credentials. Missing credentials are no error."""
 
 
 class CredentialRemoval:
@@ -43,11 +43,11 @@ class CredentialRemoval:
         self._thread: RunningThread | None = None
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start, in a thread of its own."""
         self._thread = start_thread('credentials', self._run)
 
     def stop(self) -> None:
-        """Begin no further turn. Returns at once; `wait` waits for the one in progress."""
+        """Stop after the turn in progress. Returns at once; `wait` waits for that turn."""
         self._stopping.set()
 
     def wait(self, timeout_s: float) -> bool:
@@ -69,7 +69,7 @@ class CredentialRemoval:
             raise
         except ConvergenceError as error:
             LOG.warning(
-                'Credentials %s (%s of user %s in project %s) are not needed any more, and not removed yet: %s',
+                'Credentials %s (%s of user %s in project %s) are unneeded but not removed yet, will retry: %s',
                 unwanted.id,
                 unwanted.method,
                 unwanted.user_id,

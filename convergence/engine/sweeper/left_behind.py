@@ -26,7 +26,7 @@ def may_exist(row: Resource) -> bool:
 
 
 class LeftBehind:
-    """Gives a deleted stack one more traversal where rows with objects are left. No such row should ever be there."""
+    """Begins another traversal of a deleted stack if it has left rows with objects. Such rows are an error."""
 
     def __init__(self, traversals: Traversals, reader: ReaderPort, new_id: Callable[[], str]) -> None:
         self._traversals = traversals
@@ -70,7 +70,7 @@ class LeftBehind:
             return
         for row in named:
             LOG.error(
-                'Stack %s (%s) was deleted, but resource %s (%s, id %s, physical id %s) was left; %s',
+                'Stack %s (%s) was deleted, but its resource %s (%s, id %s, physical id %s) still has an object; %s',
                 stack.name,
                 stack.id,
                 row.name,

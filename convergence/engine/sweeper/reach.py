@@ -42,8 +42,8 @@ class Reach:
                 return
             self._judges_from = now + self._lease_s
         LOG.warning(
-            'The database was out of reach for %.0f s: no claim is taken from a worker for %.0f s, in which those that '
-            'are alive renew their leases',
+            'The database was out of reach for %.0f s: no claim is taken from a worker for %.0f s, in which living '
+            'workers renew their leases',
             silent_s,
             self._lease_s,
         )

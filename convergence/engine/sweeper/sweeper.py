@@ -43,11 +43,11 @@ class Sweeper:
         self._thread: RunningThread | None = None
 
     def start(self) -> None:
-        """Begin to sweep, in a thread of its own."""
+        """Start to sweep, in a thread of its own."""
         self._thread = start_thread('sweeper', self._run)
 
     def stop(self) -> None:
-        """Begin no further sweep. Returns at once; `wait` waits for the one in progress."""
+        """Stop after the sweep in progress. Returns at once; `wait` waits for that sweep."""
         self._stopping.set()
 
     def wait(self, timeout_s: float) -> bool:
@@ -82,4 +82,4 @@ class Sweeper:
             try:
                 self.sweep()
             except Exception as error:  # noqa: BLE001 - the database may be away; the next sweep tries again
-                LOG.warning('This engine cannot sweep, and tries again at the next interval: %s', error)
+                LOG.warning('Sweep failed, will retry at the next interval: %s', error)

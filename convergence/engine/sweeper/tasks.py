@@ -143,7 +143,7 @@ class SweepTasks:
         return attended
 
     def _idle(self) -> frozenset[SweepTask]:
-        """The tasks that have nothing to do."""
+        """The tasks without work."""
         options = self._options
         look = SweepCriteria(
             options.older_than_s,
@@ -156,20 +156,20 @@ class SweepTasks:
         return frozenset(SweepTask) - self._pending.of_sweep(look)
 
     def _survive(self, name: str, task: Callable[[], int]) -> int:
-        """One task that fails must not keep the others from being done."""
+        """Run one task. Its failure does not prevent the others."""
         try:
             return task()
         except DatabaseUnavailable:
             raise
         except Conflict as error:
-            LOG.info('The sweeper leaves the task %s for the next sweep: %s', name, error)
+            LOG.info('Sweep task %s postponed to the next sweep: %s', name, error)
             return 0
         except Exception:
-            LOG.exception('The sweeper has failed in its task %s', name)
+            LOG.exception('Sweep task %s failed unexpectedly, will retry', name)
             return 0
 
     def _each(self, name: str, find: Callable[[int], Sequence[FoundT]], attend: Callable[[FoundT], object]) -> int:
-        """Attend to all that is found. One that fails must keep none of the others from it, now or in later sweeps.
+        """Handle all rows that a query finds. The failure of one row delays no other, now or in later sweeps.
 
         :param find: finds at most so many, and often the same ones first.
         """
@@ -184,10 +184,10 @@ class SweepTasks:
                 except DatabaseUnavailable:
                     raise
                 except Conflict as error:
-                    LOG.info('The sweeper leaves the task %s of %s for later: %s', name, found, error)
+                    LOG.info('Sweep task %s of %s postponed: %s', name, found, error)
                     backoff.failed(found)
                 except Exception:
-                    LOG.exception('The sweeper leaves the task %s of %s for later', name, found)
+                    LOG.exception('Sweep task %s of %s failed unexpectedly, will retry', name, found)
                     backoff.failed(found)
                 else:
                     backoff.succeeded(found)
@@ -198,7 +198,9 @@ class SweepTasks:
         """Release the rows of dead workers, and notify the nodes that wait for them."""
 
         def take(row: HeldRow) -> None:
-            LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.name)
+            LOG.warning(
+                'Worker %s is dead; releasing its claim on resource %s, another worker continues', row.owner, row.name
+            )
             self._release(row, lost=True)
 
         return self._take('take over', self._sweeps.expired_claims, take)
@@ -207,13 +209,15 @@ class SweepTasks:
         """Release rows whose action exceeds its deadline, so that another worker ends it."""
 
         def take(row: HeldRow) -> None:
-            LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.name)
+            LOG.warning(
+                'Worker %s exceeds the deadline of its action on resource %s; releasing the claim', row.owner, row.name
+            )
             self._release(row, lost=False)
 
         return self._take('expire', lambda limit: self._sweeps.overdue_actions(limit, self._options.neglect_s), take)
 
     def _take(self, name: str, find: Callable[[int], Sequence[HeldRow]], take: Callable[[HeldRow], None]) -> int:
-        """Take rows from workers. Not after an outage, before each worker had the time of a lease to renew its own.
+        """Take claims from workers, but not before each worker had time to renew its lease after an outage.
 
         To find a row, or to take one, may itself last until an outage is over.
         """
@@ -239,7 +243,7 @@ class SweepTasks:
             self._dispatcher.attend(committed)
 
     def give_up_left(self) -> int:
-        """Rows that were left in the middle when their stack came to rest say so."""
+        """Mark rows as interrupted whose action was unfinished when their stack reached rest."""
 
         def say_so(row: HeldRow) -> None:
             scope = HeldResource(row.resource_id, row.traversal_id or '', fence=row.fence)
@@ -248,10 +252,10 @@ class SweepTasks:
         return self._each('give up', lambda limit: self._sweeps.interrupted(limit, self._options.interrupt_s), say_so)
 
     def time_out(self) -> int:
-        """Operations past their deadline end."""
+        """End operations past their deadline."""
 
         def end(overdue: EndedTraversal) -> None:
-            LOG.warning('The operation is past its deadline')
+            LOG.warning('Operation past its deadline; failing it')
             self._traversals.time_out(overdue.stack_id, overdue.traversal_id)
 
         return self._each('time out', self._sweeps.overdue, end)
@@ -309,11 +313,13 @@ class SweepTasks:
             # Without workers, messages would only pile up in the broker. The nodes are found again when they are due.
             if self._options.clock() >= self._next_complaint:
                 stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
-                LOG.warning('No worker is running; %d nodes wait for one, of the stacks %s', len(waiting), stacks)
+                LOG.warning(
+                    'No worker is running; start one. %d nodes are waiting, of the stacks %s', len(waiting), stacks
+                )
                 self._next_complaint = self._options.clock() + COMPLAINT_S
             return len(nodes)
         if waiting:
-            LOG.debug('%d nodes were ready and unattended', len(waiting))
+            LOG.debug('Requeued %d ready nodes that no worker had claimed', len(waiting))
         self._dispatcher.cast((node.traversal_id, node.number) for node in waiting)
         return len(nodes)
 
@@ -355,5 +361,5 @@ class SweepTasks:
         return self._repairs(self._options.limit)
 
     def forget(self) -> int:
-        """Processes that are gone and hold nothing any more. Not after an outage: see `_take`."""
+        """Remove dead processes without claims from the roster. Not after an outage: see `_take`."""
         return self._roster.remove_dead() if self.reach.may_judge() else 0

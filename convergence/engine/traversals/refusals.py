@@ -63,7 +63,7 @@ def may_go_back(stack: Stack | None, name: str) -> Admission:
 
 
 def no_way_back(stack: Stack) -> errors.NotSupported:
-    """That there is nothing to which a stack could go back."""
+    """The error that a stack has no earlier goal."""
     if stack.last_good_template_id is None:
         return errors.NotSupported(
             f'Stack {stack.name} has nothing to go back to: no template of it was ever in service as a whole. '
@@ -126,7 +126,7 @@ def may_repair(stack: Stack) -> None:
 
 
 def busy(stack: Stack) -> errors.ActionInProgress:
-    """That a stack has to come to rest first."""
+    """The error that an operation is in progress."""
     return errors.ActionInProgress(
         f'Stack {stack.name} already has an action ({stack.action}) in progress. Wait for its end, or cancel it.'
     )

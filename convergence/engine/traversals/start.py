@@ -31,7 +31,7 @@ class TraversalStart:
 
     @classmethod
     def of_new(cls, stack: Stack, request: Request, handoff: Handoff | None = None) -> TraversalStart:
-        """That of a stack that is stored together with it.
+        """The start of the first traversal of a new stack.
 
         :param handoff: see `of`.
         """
@@ -72,7 +72,7 @@ class TraversalStart:
         return decision
 
     def stored(self, traversal: Traversal | None) -> Planned | None:
-        """Which of the plans a stored traversal was made by: each attempt has the same id and its own time."""
+        """The plan that a stored traversal was made by. All attempts have one id, and different times."""
         key = (traversal.id, traversal.started_at) if traversal is not None else None
         return next((each for each in reversed(self.plans) if _key(each) == key), None)
 

@@ -117,7 +117,7 @@ class Traversals:
         return replace(start, request=replace(start.request, traversal_id=self._new_id()))
 
     def _stored(self, start: TraversalStart) -> Planned | None:
-        """Which of its plans has come true, if one has."""
+        """The stored plan, if one of the plans is stored."""
         plans = start.plans
         return start.stored(self._reader.traversal(plans[0].traversal.id)) if plans else None
 
@@ -163,13 +163,13 @@ class Traversals:
                 self._stop_workers(stack.id, planned.superseded)
 
     def decide(self, scope: Scope[PlanView], decide: Callable[[PlanView], Decision[Any]]) -> None:
-        """Make a decision about a stack true that needs no traversal; nothing, where the stack has gone."""
+        """Commit a decision about a stack that needs no traversal. Has no effect if the stack is gone."""
         self._store.transact(scope, decide)
 
     # --- ending early -----------------------------------------------------------------------------------------
 
     def settle(self, stack_id: str, traversal_id: str) -> Outcome:
-        """A traversal has failed: fail its stack, or plan the rollback. Does nothing where that is done already.
+        """Fail the stack of a failed traversal, or plan its rollback. Has no effect if that is done already.
 
         One that is being cancelled ends, if nothing of it runs any more.
         """
@@ -190,7 +190,7 @@ class Traversals:
             except Overtaken:
                 continue
             except errors.UserError as error:
-                LOG.warning('Stack %s cannot be rolled back: %s', stack.name, error)
+                LOG.warning('Rollback of stack %s is impossible; failing the stack: %s', stack.name, error)
                 self._fail(stack, str(error))
                 return Outcome.FAIL
             return wanted
@@ -199,7 +199,7 @@ class Traversals:
     def _fail(self, stack: Stack, no_way_back: str = '') -> None:
         committed = self._store.transact(StackAlone(stack.id), lambda view: fail_stack(view, self._new_id, no_way_back))
         if committed is not None and committed.verdict is Outcome.FAIL:
-            LOG.info('Stack %s has failed', stack.name)
+            LOG.info('Stack %s failed', stack.name)
             self._dispatcher.attend(committed)
 
     def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '', cancels: bool = False) -> Planned:
@@ -248,7 +248,7 @@ class Traversals:
         return row, compiled.goal
 
     def time_out(self, stack_id: str, traversal_id: str) -> None:
-        """A traversal is past its deadline: it fails, its workers are stopped, its stack is settled."""
+        """End a traversal past its deadline: it fails, its workers are stopped, its stack is settled."""
 
         def decide(view: PlanView) -> Decision[bool]:
             traversal = view.traversal
@@ -284,7 +284,7 @@ class Traversals:
             self.stop(StackAlone(stack.id), may_stop)
 
     def cancel_with(self, around: Traversal, nested_id: str, resource_id: str) -> None:
-        """A traversal is being cancelled: a nested stack that works on behalf of it begins nothing more, too."""
+        """Cancel a nested stack's operation that belongs to a parent traversal which is being cancelled."""
 
         def may_stop(view: PlanView) -> bool:
             return view.traversal is not None and view.traversal.for_parent
@@ -306,7 +306,7 @@ class Traversals:
             self._stop_workers(scope.stack_id, committed.verdict.traversal_id)
             self._dispatcher.attend(committed)
             return
-        LOG.info('The operation is being cancelled: nothing of it begins any more')
+        LOG.info('Operation is being cancelled: running actions may finish, no new ones begin')
         cancelled = self._reader.traversal(committed.verdict.traversal_id)
         if cancelled is None or cancelled.status is not TraversalStatus.CANCELLING:
             return
@@ -324,7 +324,7 @@ class Traversals:
             self._dispatcher.attend(committed)
 
     def stop(self, scope: StackAlone, may_stop: Callable[[PlanView], bool]) -> str | None:
-        """Stop the running traversal without a rollback, if there is a reason to; the traversal that was stopped."""
+        """Stop the running traversal without a rollback, if `may_stop` agrees; the id of the stopped traversal."""
         tried: list[str | None] = []
 
         def decide(view: PlanView) -> Decision[str | None]:
@@ -344,7 +344,7 @@ class Traversals:
         return stopped
 
     def _stop_workers(self, stack_id: str, ended: str | None) -> None:
-        """Tell the workers to stop actions for all traversals of the stack but the running one.
+        """Make workers stop actions of all traversals of the stack but the running one.
 
         Includes older traversals: one that failed or was superseded has no deadline any more, and its actions may be
         those for
