@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import click
 
-from convergence.cli import targets
-from convergence.cli.client import Api
+from convergence.cli.connection import targets
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import CommandFailed
 from convergence.documents import Document
 from convergence.errors import ConvergenceError

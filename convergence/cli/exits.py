@@ -105,8 +105,8 @@ class BadTemplate(Refused):
     @override
     def show(self, file: object = None) -> None:
         """Print each problem with its place and a caret, as ``convergence template validate`` does."""
-        from convergence.cli.template_check import Findings
-        from convergence.cli.template_report import as_text
+        from convergence.cli.template.report import as_text
+        from convergence.template.authoring.check import Findings
 
         first = next((each.place.source for each in self.problems if each.place is not None), 'template')
         as_text(Console(stderr=True, highlight=False), [Findings(first, None, tuple(self.problems))])

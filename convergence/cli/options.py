@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from convergence.cli import targets
 from convergence.cli.arguments import CommandT
-from convergence.cli.client import Api
+from convergence.cli.connection import targets
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import UsageMistake, epilog
 from convergence.cli.output import Format, ResultPrinter
 

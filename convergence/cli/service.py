@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from convergence.cli.client import Api
+from convergence.cli.connection.client import Api
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from convergence.cli.arguments import CONFIG, DEPLOYMENT
-from convergence.cli.client import Api
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import UsageMistake
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, say

@@ -14,10 +14,11 @@ from rich.console import Console
 
 from convergence.cli.arguments import CommandT
 from convergence.cli.exits import BadTemplate, ExitCode, Refused, UsageMistake
-from convergence.cli.template_files import Bundle, load
+from convergence.cli.template.files import load
 from convergence.errors import ConvergenceError, Problem, StackValidationFailed
 from convergence.escaping import escaped
 from convergence.template import Require, StackIdentity, analyse
+from convergence.template.authoring.bundle import Bundle
 from convergence.template.limits import Limits
 
 _OPTIONS = (
@@ -145,7 +146,7 @@ def _warn(bundle: Bundle) -> None:
         return
     if not warnings:
         return
-    from convergence.cli.template_report import print_problem
+    from convergence.cli.template.report import print_problem
 
     console = Console(stderr=True, highlight=False)
     for warning in warnings:

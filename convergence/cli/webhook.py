@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from convergence.cli.arguments import WEBHOOK
-from convergence.cli.client import Api
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import CommandFailed
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter

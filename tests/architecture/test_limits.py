@@ -44,7 +44,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/simulator/transition.py Memory'): 'one reader for each kind of effect',
     ('large_classes', 'convergence/simulator/user.py User'): 'one method for each kind of request',
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
-    ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
+    ('wide_functions', 'convergence/cli/stack/drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
     ('long_files', 'convergence/db/ports.py'): 'one port for each thing that is asked of the database',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',

@@ -7,7 +7,7 @@ import time
 import pytest
 import requests
 
-from convergence.cli.client import _accepted
+from convergence.cli.connection.client import _accepted
 from convergence.cli.exits import CommandFailed
 from convergence.engine.reads import damage
 from tests.api.installation import waiting

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from convergence.cli.changes import ResourceOutcome
-from convergence.cli.display import LiveTree, PlainLines, display_for, tree
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
-from convergence.cli.following import Follower
-from convergence.cli.progress import OperationProgress, Scene
 from convergence.cli.report import Report
+from convergence.cli.watch.display import LiveTree, PlainLines, display_for, tree
+from convergence.cli.watch.following import Follower
+from convergence.cli.watch.progress import OperationProgress, Scene
 from tests.cli.documents import STACK, STACK_ID, event, stack_event
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from convergence.cli.exits import Refused
 from convergence.cli.submission import body_of
-from convergence.cli.template_files import load
+from convergence.cli.template.files import load
 from convergence.template.limits import Limits
 
 GIVEN = {'environments': (), 'parameters': (), 'parameter_files': ()}

@@ -175,8 +175,8 @@ def test_a_token_opens_its_own_project_only_and_what_its_roles_allow(run, identi
 
 def test_a_keystone_that_fails_after_the_first_token_is_told_as_such(identity, url, monkeypatch):
     """A token runs out while an operation is followed."""
+    from convergence.cli.connection.keystone import log_in
     from convergence.cli.exits import Unreachable
-    from convergence.cli.keystone import log_in
 
     login = log_in({**identity.options(), 'region_name': 'north'}, 'a test', '')
     monkeypatch.setattr(identity, 'is_broken', True)

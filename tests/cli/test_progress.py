@@ -1,8 +1,8 @@
 """What a person is told while a stack converges: events in, lines out."""
 
 from convergence.cli.changes import ResourceOutcome, announced, happened
-from convergence.cli.display import choose
-from convergence.cli.progress import Line, Mood, OperationProgress, Part, Scene
+from convergence.cli.watch.display import choose
+from convergence.cli.watch.progress import Line, Mood, OperationProgress, Part, Scene
 from tests.cli.documents import STACK, STACK_ID, event, resource, stack_event
 
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from convergence.cli.completion import completion
-from convergence.cli.template import template
-from convergence.cli.template_files import load
+from convergence.cli.template.commands import template
+from convergence.cli.template.files import load
 from convergence.template.limits import Limits
 
 EXAMPLES = sorted((Path(__file__).parents[2] / 'examples').rglob('*.yaml'))

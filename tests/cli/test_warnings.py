@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 
 from convergence.cli.submission import body_of
-from convergence.cli.template import template
+from convergence.cli.template.commands import template
 
 TEXT = 'heat_template_version: 2018-08-31\noutputs:\n  o:\n    value: {get_parm: x}\n'
 GIVEN = {'environments': (), 'parameters': (), 'parameter_files': ()}

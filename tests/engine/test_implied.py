@@ -6,7 +6,7 @@ import pytest
 
 from convergence import drawing, template
 from convergence.cli.graph_text import graph_lines
-from convergence.cli.template_authoring import drawn_of
+from convergence.cli.template.authoring import drawn_of
 from convergence.resources.contract import FutureValue
 from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.resources.manifest import Manifest, entry_of

@@ -7,9 +7,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from convergence.cli.template import installed_types
-from convergence.cli.template_files import load
-from convergence.cli.template_schema import schema
+from convergence.cli.template.commands import installed_types
+from convergence.cli.template.files import load
 from convergence.cmd.embedded import Embedded
 from convergence.concurrency import Executor
 from convergence.config import (
@@ -21,6 +20,7 @@ from convergence.config import (
     TransportSettings,
     WorkerSettings,
 )
+from convergence.template.authoring.json_schema import schema
 from convergence.template.limits import Limits
 from convergence.template.problems import Problems
 from convergence.template.sources import read

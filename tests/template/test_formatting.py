@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convergence.errors import StackValidationFailed
-from convergence.template import formatting
-from convergence.template.formatting import Unformattable, formatted
+from convergence.template.authoring import formatting
+from convergence.template.authoring.formatting import Unformattable, formatted
 
 HERE = Path(__file__).parent
 DOCUMENTS = sorted([*(HERE / 'documents').glob('*.yaml'), *(HERE.parents[1] / 'examples').rglob('*.yaml')])

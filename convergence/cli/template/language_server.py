@@ -1,0 +1,315 @@
+"""Serves editors in the Language Server Protocol. The only place that knows pygls.
+
+Positions are those of the protocol here, and lines and columns that count characters in everything that is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.workspace import ServerTextPosition, ServerTextRange, TextDocument
+
+from convergence import __version__, errors
+from convergence.cli.template.files import load
+from convergence.cli.template.installed import template_checker
+from convergence.template.authoring.formatting import Unformattable, formatted
+from convergence.template.authoring.index import NameKind, Occurrence, TemplateIndex
+from convergence.template.authoring.lint import lint_bundle
+from convergence.template.authoring.vocabulary import Candidate, CandidateKind, Vocabulary, explain_name, key_at
+from convergence.template.document import ParsedDocument
+from convergence.template.limits import Limits
+from convergence.template.problems import Problems
+from convergence.template.sources import read
+
+LOG = logging.getLogger(__name__)
+
+PAUSE_S = 0.2
+"""Seconds without a change after which a document is checked."""
+
+_NAME = re.compile(r'[A-Za-z_][\w.-]*')
+_WORD = re.compile(r'[^\s,{}\[\]#]+')
+_KINDS: Mapping[CandidateKind, lsp.CompletionItemKind] = {
+    CandidateKind.SECTION: lsp.CompletionItemKind.Module,
+    CandidateKind.KEY: lsp.CompletionItemKind.Keyword,
+    CandidateKind.PROPERTY: lsp.CompletionItemKind.Property,
+    CandidateKind.FUNCTION: lsp.CompletionItemKind.Function,
+    CandidateKind.NAME: lsp.CompletionItemKind.Reference,
+    CandidateKind.ATTRIBUTE: lsp.CompletionItemKind.Field,
+    CandidateKind.TYPE: lsp.CompletionItemKind.Class,
+    CandidateKind.VALUE: lsp.CompletionItemKind.Value,
+}
+
+
+class TemplateServer:
+    """A server of editors, with what this machine knows of templates.
+
+    :ivar editor: the conversation with the editor.
+    """
+
+    def __init__(self) -> None:
+        self.editor = LanguageServer('convergence', __version__)
+        self.checker = template_checker({})
+        self.vocabulary = Vocabulary(self.checker.types)
+
+    def document(self, uri: str) -> TextDocument:
+        """A document as the editor has it."""
+        return self.editor.workspace.get_text_document(uri)
+
+    def place(self, uri: str, position: lsp.Position) -> tuple[TextDocument, int, int]:
+        """A document, and the line and column of a position in it."""
+        document = self.document(uri)
+        found = document.position_from_client_units(position)
+        return document, found.line, found.character
+
+    async def check(self, uri: str) -> None:
+        """Publish what is wrong with a document, unless it is changed meanwhile: then that change does it."""
+        version = self.document(uri).version
+        await asyncio.sleep(PAUSE_S)
+        document = self.document(uri)
+        if document.version != version:
+            return
+        found = await asyncio.to_thread(self._diagnostics, document, document.source)
+        if uri in self.editor.workspace.text_documents and self.document(uri).version == version:
+            told = lsp.PublishDiagnosticsParams(uri, found, version)
+            self.editor.text_document_publish_diagnostics(told)
+
+    def _diagnostics(self, document: TextDocument, text: str) -> list[lsp.Diagnostic]:
+        name = document.path or 'template'
+        try:
+            result = lint_bundle(self.checker, load(name, (), self.checker.installation.limits, text))
+        except errors.ConvergenceError as error:
+            LOG.warning('%s cannot be checked: %s', name, error)
+            return []
+        severities = {'error': lsp.DiagnosticSeverity.Error, 'warning': lsp.DiagnosticSeverity.Warning}
+        return [
+            lsp.Diagnostic(
+                _problem_range(document, problem, name),
+                f'{problem.message} {problem.hint}'.strip(),
+                severities[severity],
+                problem.kind,
+                source='convergence',
+            )
+            for severity, problem in result.problems()
+        ]
+
+
+def _problem_range(document: TextDocument, problem: errors.Problem, name: str) -> lsp.Range:
+    """Where a problem is to be shown: the word at its place; the beginning where that is in no line of this file."""
+    place = problem.place
+    lines = document.lines
+    if place is None or place.source != name or not 0 < place.line <= len(lines):
+        return lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+    line, column = place.line - 1, place.column - 1
+    found = _WORD.match(lines[line], column)
+    return _range(document, line, column, found.end() if found else column)
+
+
+def _range(document: TextDocument, line: int, start: int, end: int) -> lsp.Range:
+    return document.range_to_client_units(
+        ServerTextRange(ServerTextPosition(line, start), ServerTextPosition(line, end))
+    )
+
+
+def _of_occurrence(document: TextDocument, found: Occurrence) -> lsp.Range:
+    return _range(document, found.line, found.column, found.column + len(found.name))
+
+
+def _parsed(document: TextDocument) -> ParsedDocument | None:
+    """What a document says; None while it is no YAML."""
+    try:
+        return read(document.source, 'template', Limits(), Problems())
+    except (errors.StackValidationFailed, errors.RequestLimitExceeded):
+        return None
+
+
+def _named(document: TextDocument, line: int, column: int) -> tuple[TemplateIndex, Occurrence] | None:
+    """The name at a position, and where all names are."""
+    parsed = _parsed(document)
+    if parsed is None:
+        return None
+    index = TemplateIndex(parsed, document.source)
+    found = index.at(line, column)
+    return (index, found) if found is not None else None
+
+
+# --- what editors ask -----------------------------------------------------------------------------------------
+
+
+async def opened(server: TemplateServer, params: lsp.DidOpenTextDocumentParams) -> None:
+    """A document is opened: check it."""
+    await server.check(params.text_document.uri)
+
+
+async def changed(server: TemplateServer, params: lsp.DidChangeTextDocumentParams) -> None:
+    """A document is changed: check it."""
+    await server.check(params.text_document.uri)
+
+
+async def saved(server: TemplateServer, params: lsp.DidSaveTextDocumentParams) -> None:
+    """A document is saved: check it again, because files that it names may be others now."""
+    await server.check(params.text_document.uri)
+
+
+def closed(server: TemplateServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    """A document is closed: nothing is told of it any more."""
+    server.editor.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
+
+
+def complete(server: TemplateServer, params: lsp.CompletionParams) -> lsp.CompletionList:
+    """What may stand at a position."""
+    document, line, column = server.place(params.text_document.uri, params.position)
+    lines = document.source.split('\n')
+    behind = lines[line][column:] if line < len(lines) else ''
+    needs_colon = not behind.lstrip().startswith(':')
+    found = server.vocabulary.candidates(lines, line, column)
+    return lsp.CompletionList(False, [_item(each, number, needs_colon) for number, each in enumerate(found)])
+
+
+def _item(candidate: Candidate, number: int, needs_colon: bool) -> lsp.CompletionItem:
+    text = f'{candidate.label}: ' if candidate.is_key and needs_colon else candidate.label
+    return lsp.CompletionItem(
+        candidate.label,
+        kind=_KINDS[candidate.kind],
+        detail=candidate.detail or None,
+        documentation=candidate.documentation or None,
+        sort_text=f'{number:05}',
+        insert_text=text,
+    )
+
+
+def hover(server: TemplateServer, params: lsp.HoverParams) -> lsp.Hover | None:
+    """What that is which stands at a position."""
+    document, line, column = server.place(params.text_document.uri, params.position)
+    parsed = _parsed(document)
+    if parsed is None:
+        return None
+    named = TemplateIndex(parsed, document.source).at(line, column)
+    told = ''
+    if named is not None:
+        told = _explained(parsed, named)
+    elif (found := key_at(parsed.root, line, column)) is not None:
+        path, is_key = found
+        lines = document.source.split('\n')
+        if is_key:
+            told = server.vocabulary.explain_key(lines, line, path)
+        elif path[-1] in ('type', 'Type'):
+            told = server.vocabulary.explain_type(str(_value(parsed, path)))
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, told)) if told else None
+
+
+def _explained(parsed: ParsedDocument, named: Occurrence) -> str:
+    root = parsed.root if isinstance(parsed.root, dict) else {}
+    for section in (f'{named.kind}s', f'{named.kind}s'.capitalize()):
+        entries = root.get(section)
+        if isinstance(entries, dict) and named.name in entries:
+            body = entries[named.name]
+            of_type = str(body.get('type', body.get('Type', ''))) if isinstance(body, dict) else ''
+            return explain_name(named.kind, named.name, body, of_type)
+    return ''
+
+
+def _value(parsed: ParsedDocument, path: tuple[str | int, ...]) -> object:
+    node: Any = parsed.root
+    for key in path:
+        node = node[key]
+    return node
+
+
+def define(server: TemplateServer, params: lsp.DefinitionParams) -> lsp.Location | None:
+    """Where the name at a position is declared."""
+    document, line, column = server.place(params.text_document.uri, params.position)
+    found = _named(document, line, column)
+    declared = found[0].declared(found[1].kind).get(found[1].name) if found else None
+    return lsp.Location(document.uri, _of_occurrence(document, declared)) if declared is not None else None
+
+
+def refer(server: TemplateServer, params: lsp.ReferenceParams) -> list[lsp.Location]:
+    """Where the name at a position is used."""
+    document, line, column = server.place(params.text_document.uri, params.position)
+    found = _named(document, line, column)
+    if found is None:
+        return []
+    wanted = [each for each in found[0].everywhere(found[1]) if params.context.include_declaration or not each.declares]
+    return [lsp.Location(document.uri, _of_occurrence(document, each)) for each in wanted]
+
+
+def prepare_rename(server: TemplateServer, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
+    """The name at a position, if it can be changed: it must be declared in this template."""
+    document, line, column = server.place(params.text_document.uri, params.position)
+    found = _named(document, line, column)
+    if found is None or found[1].name not in found[0].declared(found[1].kind):
+        return None
+    return lsp.PrepareRenamePlaceholder(_of_occurrence(document, found[1]), found[1].name)
+
+
+def rename(server: TemplateServer, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
+    """Give the thing at a position another name, everywhere in the template."""
+    document, line, column = server.place(params.text_document.uri, params.position)
+    found = _named(document, line, column)
+    if found is None or found[1].name not in found[0].declared(found[1].kind):
+        return None
+    index, named = found
+    _require_free(index, named.kind, params.new_name)
+    edits = [lsp.TextEdit(_of_occurrence(document, each), params.new_name) for each in index.everywhere(named)]
+    return lsp.WorkspaceEdit({document.uri: edits})
+
+
+def _require_free(index: TemplateIndex, kind: NameKind, name: str) -> None:
+    """Refuse a name that is none, or that would make one thing of two.
+
+    :raises JsonRpcInvalidParams: the editor shows the text.
+    """
+    if not _NAME.fullmatch(name):
+        raise JsonRpcInvalidParams(
+            f'"{name}" is not a name: letters, digits, "_", "-" and ".", and a letter at its beginning.'
+        )
+    if name in index.declared(kind):
+        raise JsonRpcInvalidParams(f'There is a {kind} called {name} already.')
+
+
+def lay_out(server: TemplateServer, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
+    """Format a document, as ``convergence template format`` does; nothing while it is no YAML."""
+    document = server.document(params.text_document.uri)
+    try:
+        text = formatted(document.source)
+    except (errors.StackValidationFailed, Unformattable):
+        return []
+    if text == document.source:
+        return []
+    everything = lsp.Range(lsp.Position(0, 0), lsp.Position(len(document.lines), 0))
+    return [lsp.TextEdit(everything, text)]
+
+
+_ANSWERS: Mapping[str, Callable[..., object]] = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: opened,
+    lsp.TEXT_DOCUMENT_DID_CHANGE: changed,
+    lsp.TEXT_DOCUMENT_DID_SAVE: saved,
+    lsp.TEXT_DOCUMENT_DID_CLOSE: closed,
+    lsp.TEXT_DOCUMENT_COMPLETION: complete,
+    lsp.TEXT_DOCUMENT_HOVER: hover,
+    lsp.TEXT_DOCUMENT_DEFINITION: define,
+    lsp.TEXT_DOCUMENT_REFERENCES: refer,
+    lsp.TEXT_DOCUMENT_PREPARE_RENAME: prepare_rename,
+    lsp.TEXT_DOCUMENT_RENAME: rename,
+    lsp.TEXT_DOCUMENT_FORMATTING: lay_out,
+}
+_OPTIONS: Mapping[str, object] = {
+    lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=[' ', '{', '[', ',']),
+    lsp.TEXT_DOCUMENT_RENAME: lsp.RenameOptions(prepare_provider=True),
+}
+
+
+def serve() -> None:
+    """Serve the editor that has started this process, until it ends the conversation."""
+    server = TemplateServer()
+    for request, answer in _ANSWERS.items():
+        server.editor.feature(request, _OPTIONS.get(request))(functools.partial(answer, server))
+    server.editor.start_io()

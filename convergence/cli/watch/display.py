@@ -1,0 +1,210 @@
+"""Show a stack while it converges: a tree that lives on a terminal, a line for each change anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from convergence.cli.output import harmless
+from convergence.cli.watch.progress import Line, Mood, OperationProgress
+
+STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
+WAITING, KEPT, NOT_BEGUN = 'waiting', 'unchanged', 'not begun'
+OUTSIDE = 'changed outside'
+_STATE_WIDTH = len('ROLLBACK_IN_PROGRESS')
+_BRANCH, _LAST, _THROUGH = ('├─ ', '|- '), ('└─ ', '`- '), ('│  ', '|  ')
+
+
+class Display(Protocol):
+    """Where the progress of an operation is shown."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End; what was shown last stays."""
+
+    def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
+        """Show how things are.
+
+        :param changes: what has changed since the last call.
+        :param note: what else is to be known, a sentence.
+        """
+
+
+class LiveTree:
+    """A tree that is drawn again in its place."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False)
+        self._console = console
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
+        """Draw the tree again, with the times of now."""
+        room = max(3, self._console.height - 4)
+        shown = tree(progress, now_s, room, plain=not _can_draw(self._console))
+        if note:
+            shown.add_row(Text(note, 'yellow'), '', '', '', '')
+        self._live.update(shown, refresh=True)
+
+
+class PlainLines:
+    """A line for each change, for files, pipes and logs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._note, self._has_begun = '', False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to tidy up."""
+
+    def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
+        """Print what has changed."""
+        if not self._has_begun:
+            self._has_begun = True
+            for line in progress.lines:
+                if told := progress.outside(line):
+                    text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {OUTSIDE}: {told}'
+                    self._console.print(Text(harmless(text)), soft_wrap=True)
+        for line in changes:
+            kind = line.type or ('' if line.above else 'the stack')
+            text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {kind:<30}  {line.state}'
+            if (line.mood is Mood.BAD and line.reason) or (kind == 'the stack' and _news(line)):
+                text = f'{text}  {" ".join(line.reason.split())}'
+            self._console.print(Text(harmless(text)), soft_wrap=True)
+        for line in progress.lines:
+            if progress.was_kept_from(line):
+                text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {NOT_BEGUN}'
+                self._console.print(Text(harmless(text)), soft_wrap=True)
+        if note and note != self._note:
+            self._console.print(Text(f'  {now_s:6.1f} s  {note}'), soft_wrap=True)
+        self._note = note
+
+
+def _placed(progress: OperationProgress, line: Line) -> str:
+    return f'{line.above}/{progress.title(line)}' if line.above else progress.title(line)
+
+
+def display_for(console: Console) -> Display:
+    """The display that suits where the console writes to."""
+    return LiveTree(console) if console.is_terminal else PlainLines(console)
+
+
+def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = False) -> Table:
+    """The stack and below it its resources.
+
+    :param room: most resources to show; where there are more, those that are done are left out first.
+    :param plain: draw with ASCII.
+    """
+    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    shown.add_column(no_wrap=True, min_width=min(progress.width + 3, 24))  # so that nothing moves when a title grows
+    shown.add_column(no_wrap=True, style='dim')
+    shown.add_column(no_wrap=True, min_width=_STATE_WIDTH)
+    shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')
+    shown.add_column(no_wrap=True, style='dim', overflow='ellipsis')
+    own = [line for line in progress.lines if not line.depth]
+    done = sum(line.mood is Mood.GOOD for line in own)
+    counted = f'{done} of {len(own)}' if own else ''
+    stack = progress.stack
+    shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), Text(harmless(_news(stack))))
+    chosen = choose(progress.lines, room)
+    left_off = len(progress.lines) - len(chosen)
+    for number, line in enumerate(chosen):
+        title = Text.assemble((_guide(chosen, number, left_off, plain), 'dim'), harmless(progress.title(line)))
+        took_s = line.took_s(now_s)
+        shown.add_row(
+            title,
+            Text(harmless(line.type)),
+            _state(line, _idle(progress, line)),
+            '' if took_s is None else _seconds(took_s),
+            Text(harmless(_remark(progress, line))),
+        )
+    if left_off:
+        shown.add_row(Text(f'{_LAST[plain]}and {left_off} more', 'dim'), '', '', '', '')
+    return shown
+
+
+def _guide(lines: Sequence[Line], number: int, left_off: int, plain: bool) -> str:
+    """What is drawn before a line: for each level whether another one of that level follows."""
+    drawn = ''
+    for depth in range(lines[number].depth + 1):
+        following = next((each.depth for each in lines[number + 1 :] if each.depth <= depth), None)
+        goes_on = following == depth or (depth == 0 and left_off > 0)
+        if depth == lines[number].depth:
+            drawn += (_BRANCH if goes_on else _LAST)[plain]
+        else:
+            drawn += _THROUGH[plain] if goes_on else '   '
+    return drawn
+
+
+def choose(lines: Sequence[Line], room: int) -> list[Line]:
+    """The lines that matter most, at most `room`, in their order: those that failed, are busy, wait, are done."""
+    if len(lines) <= room:
+        return list(lines)
+    urgency = {Mood.BAD: 0, Mood.BUSY: 1, Mood.WAITING: 2, Mood.GOOD: 3}
+    ranked = sorted(range(len(lines)), key=lambda index: (urgency[lines[index].mood], index))
+    return [lines[index] for index in sorted(ranked[: room - 1])]
+
+
+def _news(stack: Line) -> str:
+    """What is to be told of an operation besides that it goes on: that it is cancelled, or only removes leftovers."""
+    is_news = stack.mood is Mood.BUSY and not stack.reason.endswith(' started')
+    return ' '.join(stack.reason.split()) if is_news else ''
+
+
+def _remark(progress: OperationProgress, line: Line) -> str:
+    if line.mood is Mood.BAD:
+        return ' '.join(line.reason.split())
+    if line.mood is Mood.BUSY and progress.outside(line):
+        return OUTSIDE
+    if line.mood is Mood.WAITING and (others := progress.waits_for(line)):
+        more = f' and {len(others) - 2} more' if len(others) > 2 else ''
+        return f'{"needs" if progress.is_over else "waits for"} {", ".join(others[:2])}{more}'
+    return ''
+
+
+def _idle(progress: OperationProgress, line: Line) -> str:
+    """The word for a resource to which nothing has happened."""
+    if progress.outside(line):
+        return OUTSIDE
+    if not progress.is_over:
+        return WAITING
+    return NOT_BEGUN if progress.was_kept_from(line) else KEPT
+
+
+def _state(line: Line, idle: str) -> Text:
+    return Text(line.state or idle, STYLES[line.mood])
+
+
+def _seconds(seconds: float) -> str:
+    return f'{seconds:.1f} s' if seconds < 60 else f'{int(seconds) // 60} min {int(seconds) % 60:02d} s'
+
+
+def _can_draw(console: Console) -> bool:
+    try:
+        (_BRANCH[0] + _LAST[0]).encode(console.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

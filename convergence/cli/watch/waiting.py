@@ -1,0 +1,136 @@
+"""``--wait``: follow what was begun, and end with how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from convergence.cli.arguments import CommandT
+from convergence.cli.connection.client import StackClient
+from convergence.cli.exits import CommandFailed, ExitCode
+from convergence.cli.output import ResultPrinter, harmless, mood
+from convergence.cli.watch.display import display_for
+from convergence.cli.watch.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
+from convergence.cli.watch.progress import Scene
+from convergence.documents import Document
+
+ALL_LEVELS = 100
+"""More than stacks are ever nested."""
+
+
+_OPTIONS = (
+    click.option('--wait', is_flag=True, help='Follow the operation to its end.'),
+    click.option(
+        '--wait-timeout',
+        type=click.FloatRange(min=0),
+        metavar='SECONDS',
+        help='Follow it for so long at most; it goes on.',
+    ),
+)
+
+
+def waitable(command: CommandT) -> CommandT:
+    """Give a command ``--wait`` and ``--wait-timeout``."""
+    wrapped: Any = command
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: float | None) -> Ending | None:
+    """Show an operation to its end; None: whoever watched pressed Ctrl-C."""
+    shown = console()
+    follower = Follower(replace(stack, nested_depth=ALL_LEVELS), display_for(shown), timeout_s)
+    try:
+        return follower.follow(scene, start.since)
+    except KeyboardInterrupt:
+        shown.print(
+            Text(f'The operation on {stack.name} goes on. {how_to_go_on(stack.name)}', 'yellow'), soft_wrap=True
+        )
+        return None
+
+
+def conclude(
+    stack: StackClient,
+    ending: Ending | None,
+    wanted: str,
+    output: ResultPrinter,
+    document: Callable[[], Document] | None = None,
+) -> int:
+    """Say how an operation ended, and print the stack; the exit code.
+
+    :param wanted: the state in which it was to end; empty: any that is no failure.
+    :param document: what to print instead of the stack.
+    """
+    if ending is None:
+        return ExitCode.INTERRUPTED
+    shown = console()
+    good = ending.state == wanted if wanted else is_good(ending.state)
+    text = Text.assemble(
+        'Stack ',
+        (harmless(stack.name), 'bold'),
+        ' is ',
+        (ending.state, mood(ending.state)),
+        f' after {ending.took_s:.1f} s.',
+    )
+    shown.print(text, soft_wrap=True)
+    if not good:
+        blame(shown, stack, ending)
+    if document is not None:
+        output.record(document())
+    elif ending.state != DELETED:
+        output.record(short(stack.show(outputs=good)))
+    return ExitCode.OK if good else ExitCode.FAILED
+
+
+def short(document: Document) -> Document:
+    """What is to be known of a stack after an operation."""
+    shown = {name: document.get(name) for name in ('id', 'stack_name', 'stack_status', 'stack_status_reason')}
+    outputs = document.get('outputs')
+    if outputs:
+        shown['outputs'] = {each['output_key']: each.get('output_value') for each in outputs}
+    return shown
+
+
+def blame(shown: Console, stack: StackClient, ending: Ending) -> None:
+    """Say what failed first, and what followed from it."""
+    try:
+        explained = stack.explain()
+    except CommandFailed:
+        explained = {}
+    if not show_cause(shown, explained) and ending.reason:
+        shown.print(Text(f'Reason: {harmless(ending.reason)}'), soft_wrap=True)
+
+
+def show_cause(shown: Console, explained: Document) -> bool:
+    """The root cause of an explanation, and what followed; whether there is any."""
+    cause = explained.get('root_cause')
+    if not cause:
+        return False
+    line = Text.assemble(
+        ('Root cause: ', 'bold red'),
+        (harmless(cause.get('path') or cause['resource_name']), 'bold'),
+        f' ({cause["action"]}): ',
+        harmless(cause.get('reason') or 'no reason was given'),
+    )
+    shown.print(line, soft_wrap=True)
+    for each in explained.get('following') or ():
+        reason = harmless(each.get('reason') or '')
+        text = f'  because of it: {harmless(each["resource_name"])}  {each.get("resource_status") or ""}  {reason}'
+        shown.print(Text(text.rstrip(), 'dim'), soft_wrap=True)
+    return True
+
+
+def waiting_in(explained: Document) -> list[Document]:
+    """The steps that an operation waits for, also those in nested stacks: these are named by their paths."""
+    found = list(explained.get('frontier') or ())
+    for nested in explained.get('nested') or ():
+        for each in nested.get('frontier') or ():
+            name = '/'.join((nested['path'], each['resource_name'] or each['phase']))
+            found.append({**each, 'resource_name': name, 'links': nested['links'], 'stack_id': nested['stack_id']})
+    return found
