@@ -14,7 +14,7 @@ from convergence import lifetime
 from convergence.concurrency import Lock, RunningThread, ThreadEvent, start_thread
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
-from convergence.db.queries.witness import Witness
+from convergence.db.repositories.witness import Witness
 from convergence.errors import ConvergenceError
 
 LOG = logging.getLogger(__name__)

@@ -6,9 +6,9 @@ import logging
 
 from convergence.cmd.keys import configured_seal, own_seal
 from convergence.config import Settings
-from convergence.db.schema.rotation import require_fitting
+from convergence.db.connections.database import Database, connect
+from convergence.db.repositories.rotation import require_fitting
 from convergence.db.schema.sealing import Seal, apply_seal
-from convergence.db.statements.connection import Database, connect
 
 LOG = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import uuid
 from pathlib import Path
 
 from convergence.config import SecretSettings
-from convergence.db.schema.rotation import require_fitting
+from convergence.db.connections.database import Database
+from convergence.db.repositories.rotation import require_fitting
 from convergence.db.schema.sealing import Seal, new_key
-from convergence.db.statements.connection import Database
 from convergence.errors import ConfigurationError, SealedWithAnotherKey
 
 LOG = logging.getLogger(__name__)

@@ -21,8 +21,8 @@ from convergence.cmd import manage_purge
 from convergence.cmd.program import ProgramExit, complain
 
 if TYPE_CHECKING:
-    from convergence.db.queries.roster import Service
-    from convergence.db.statements.connection import Database
+    from convergence.db.connections.database import Database
+    from convergence.db.repositories.roster import Service
 
 NAME = 'convergence-manage'
 
@@ -181,7 +181,7 @@ def _require_nobody(database: Database) -> None:
 
     :raises Invalid: one does.
     """
-    from convergence.db.queries.roster import Roster
+    from convergence.db.repositories.roster import Roster
     from convergence.db.statements.store import Store
 
     alive = [service for service in Roster(Store(database)).services() if service.is_up]
@@ -241,7 +241,7 @@ def service_list(arguments: argparse.Namespace, database: Database) -> ProgramEx
 
     :raises DatabaseUnavailable: the schema is another one.
     """
-    from convergence.db.queries.roster import Roster
+    from convergence.db.repositories.roster import Roster
     from convergence.db.schema.migration import require_newest
     from convergence.db.statements.store import Store
 
@@ -259,7 +259,7 @@ def service_clean(arguments: argparse.Namespace, database: Database) -> ProgramE
 
     :raises DatabaseUnavailable: the schema is another one.
     """
-    from convergence.db.queries.roster import Roster
+    from convergence.db.repositories.roster import Roster
     from convergence.db.schema.migration import require_newest
     from convergence.db.statements.store import Store
 

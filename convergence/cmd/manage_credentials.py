@@ -9,8 +9,8 @@ from convergence import errors
 from convergence.cmd.program import ProgramExit
 
 if TYPE_CHECKING:
-    from convergence.db.queries.credentials import CredentialRows
-    from convergence.db.statements.connection import Database
+    from convergence.db.connections.database import Database
+    from convergence.db.repositories.credentials import CredentialRows
 
 HEAD = ('ID', 'STATUS', 'METHOD', 'USER', 'PROJECT', 'STACK', 'ATTEMPTS', 'REASON')
 
@@ -50,7 +50,7 @@ def forget(arguments: argparse.Namespace, database: Database) -> ProgramExit:
 
 
 def _rows(database: Database) -> CredentialRows:
-    from convergence.db.queries.credentials import CredentialRows
+    from convergence.db.repositories.credentials import CredentialRows
     from convergence.db.schema.migration import require_newest
     from convergence.db.statements.store import Store
 

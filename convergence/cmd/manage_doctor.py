@@ -9,8 +9,8 @@ from convergence import config, errors
 from convergence.cmd.program import ProgramExit
 
 if TYPE_CHECKING:
-    from convergence.db.queries.health import HealthFinding
-    from convergence.db.statements.connection import Database
+    from convergence.db.connections.database import Database
+    from convergence.db.repositories.health import HealthFinding
 
 
 def doctor(database: Database, settings: config.Settings) -> ProgramExit:
@@ -18,7 +18,7 @@ def doctor(database: Database, settings: config.Settings) -> ProgramExit:
 
     :raises DatabaseUnavailable: the schema is another one.
     """
-    from convergence.db.queries.health import examine
+    from convergence.db.repositories.health import examine
     from convergence.db.schema.migration import require_newest
     from convergence.db.statements.store import Store
 
@@ -34,7 +34,7 @@ def doctor(database: Database, settings: config.Settings) -> ProgramExit:
 def _keys(database: Database, settings: config.Settings) -> list[HealthFinding]:
     """Whether engines and workers that are configured as this program is would start with their keys."""
     from convergence.cmd.keys import require_keys
-    from convergence.db.queries.health import HealthFinding, Level
+    from convergence.db.repositories.health import HealthFinding, Level
 
     try:
         require_keys(settings.secrets, database)
@@ -47,7 +47,7 @@ def _brokers(settings: config.Settings) -> list[HealthFinding]:
     """Each host of the broker by itself: one that is dead is not noticed before the others are, too."""
     from oslo_config import cfg
 
-    from convergence.db.queries.health import HealthFinding, Level
+    from convergence.db.repositories.health import HealthFinding, Level
     from convergence.rpc.transport import MEMORY_URL, connect, hosts
 
     if settings.transport.url.startswith(MEMORY_URL.partition(':')[0] + ':'):

@@ -9,7 +9,7 @@ from convergence.errors import ConfigurationError, SealedWithAnotherKey
 
 if TYPE_CHECKING:
     from convergence.config import Settings
-    from convergence.db.statements.connection import Database
+    from convergence.db.connections.database import Database
 
 MOST_SHOWN = 20
 """Values that cannot be opened are named one by one up to this number."""
@@ -28,7 +28,7 @@ def _require_nothing_sealed(database: Database) -> None:
 
     :raises SealedWithAnotherKey: something is sealed.
     """
-    from convergence.db.schema.rotation import require_fitting
+    from convergence.db.repositories.rotation import require_fitting
 
     try:
         require_fitting(database, None)
@@ -49,8 +49,8 @@ def rotate(settings: Settings) -> ProgramExit:
     """
     # Not before the executor is installed.
     from convergence.cmd.database import open_unchecked
+    from convergence.db.repositories.rotation import rotate
     from convergence.db.schema.migration import require_newest
-    from convergence.db.schema.rotation import rotate
 
     database, seal = open_unchecked(settings)
     try:

@@ -15,8 +15,8 @@ from convergence.resources.contract import Item
 from convergence.resources.registry import Registry
 
 if TYPE_CHECKING:
-    from convergence.db.queries.inspection import Claims
-    from convergence.db.statements.connection import Database
+    from convergence.db.connections.database import Database
+    from convergence.db.repositories.reads.inspection import Claims
 
 HEAD = ('TYPE', 'PHYSICAL ID', 'NAME', 'TOKEN')
 
@@ -69,7 +69,7 @@ def find_orphans(database: Database, types: Registry) -> Found:
     """Ask every type. The objects are listed before the rows are read: what is made meanwhile has a row by then; and
     listed again afterwards: what was deleted meanwhile is none.
     """
-    from convergence.db.queries.inspection import claims, types_of_rows
+    from convergence.db.repositories.reads.inspection import claims, types_of_rows
     from convergence.db.statements.store import Store
 
     orphans: list[Orphan] = []

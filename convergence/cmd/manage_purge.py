@@ -14,8 +14,8 @@ from convergence import errors
 from convergence.cmd.program import ProgramExit
 
 if TYPE_CHECKING:
-    from convergence.db.queries.purges import DeletedStack
-    from convergence.db.statements.connection import Database
+    from convergence.db.connections.database import Database
+    from convergence.db.repositories.purges import DeletedStack
 
 UNITS = {'days': 86400.0, 'hours': 3600.0, 'minutes': 60.0, 'seconds': 1.0}
 """Seconds in each unit of an age; a letter stands for it as well."""
@@ -45,7 +45,7 @@ def purge(arguments: argparse.Namespace, database: Database) -> ProgramExit:
     :raises Invalid: the age or the batch is none.
     :raises DatabaseUnavailable: the schema is another one.
     """
-    from convergence.db.queries.purges import long_deleted, remove_stack, with_objects
+    from convergence.db.repositories.purges import long_deleted, remove_stack, with_objects
     from convergence.db.schema.migration import require_newest
     from convergence.db.statements.store import Store
 

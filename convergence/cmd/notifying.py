@@ -9,20 +9,20 @@ from oslo_config import cfg
 
 from convergence.config import Settings
 from convergence.db.ports import Ports
-from convergence.db.queries.outbox import Outbox
-from convergence.db.queries.progress import UntoldProgress
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.webhooks import WebhookRows
-from convergence.db.statements.outbox import Audience
+from convergence.db.repositories.outbox import Outbox
+from convergence.db.repositories.progress import UntoldProgress
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.webhooks import WebhookRows
+from convergence.db.statements.applying.outbox import Audience
 from convergence.db.statements.store import Store
 from convergence.engine.notifications.addresses import networks
 from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender
-from convergence.engine.operations.sinks import EventSinks
+from convergence.engine.notifications.sinks import EventSinks
+from convergence.engine.notifications.webhooks import WebhookLimits, Webhooks
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
 from convergence.rpc.notifier import NotificationBus, is_configured
 
 

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from convergence import __version__
 from convergence.cmd.assembly import Parts, observed_types
 from convergence.db.ports import Ports
-from convergence.db.queries.witness import Witness
+from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Presence
 from convergence.observer.budget import CallBudget

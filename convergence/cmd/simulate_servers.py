@@ -10,9 +10,9 @@ from pathlib import Path
 
 from convergence import errors
 from convergence.cmd.simulate_arguments import SimulateOptions
+from convergence.db.connections.database import Database, connect
 from convergence.db.schema import migration
 from convergence.db.simulation import clear, is_empty
-from convergence.db.statements.connection import Database, connect
 from convergence.db.statements.store import Store
 from convergence.simulator.batch import load, plan_for
 from convergence.simulator.crew import Crew, Order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from convergence import __version__
 from convergence.cmd.assembly import Parts
 from convergence.db.ports import Ports
-from convergence.db.queries.witness import Witness
+from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher
 from convergence.randomness import new_id
 from convergence.resources.invocation import CallAccess

@@ -83,7 +83,9 @@ def unchanged(
     return finished
 
 
-def alike(template: Template, goal: Goal, rows: Collection[Resource], finished: Mapping[str, Resource]) -> Template:
+def with_equivalent(
+    template: Template, goal: Goal, rows: Collection[Resource], finished: Mapping[str, Resource]
+) -> Template:
     """A new template with the older one whose rows need not be written to count as those of this one.
 
     It is the one that most rows have for which there is nothing to do. So an update writes what it changes, and rows
@@ -96,7 +98,7 @@ def alike(template: Template, goal: Goal, rows: Collection[Resource], finished: 
         return template
     ((before, _),) = found.most_common(1)
     same = {row.id for row in finished.values() if row.template_id == before}
-    unlike = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
-    if len(unlike) > len(same):
+    changed_names = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
+    if len(changed_names) > len(same):
         return template  # to note so many names is no less than to write so few rows
-    return replace(template, alike_id=before, unlike=tuple(sorted(unlike)))
+    return replace(template, equivalent_template_id=before, changed_names=tuple(sorted(changed_names)))

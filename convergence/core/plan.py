@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from convergence.core import failure, graph, leaving, states
 from convergence.core.changes import StackChange
-from convergence.core.choosing import alike, choose, unchanged
+from convergence.core.choosing import choose, unchanged, with_equivalent
 from convergence.core.effects import (
     Decision,
     Effect,
@@ -62,7 +62,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     finished = _finished_already(request, chosen, planner)
     whole = _whole(view, chosen, request, planner, finished)
     if request.template is not None and request.is_new_template:
-        request = replace(request, template=alike(request.template, request.goal, view.resources, finished))
+        request = replace(request, template=with_equivalent(request.template, request.goal, view.resources, finished))
     graph.close(whole)
     nodes = _chain(_number(whole, request, rows, {row.id: row for row in view.resources}, finished), planner.window)
     traversal = _traversal(view, stack, request, left_rows, nodes, len(finished))

@@ -37,17 +37,18 @@ class Template:
     :param summary: what is shown of it wherever its stack is, so that nobody reads all of it for that:
         ``{'description': …, 'parameters': {name: text}}``, hidden values masked; and ``outputs``, what the outputs
         of the stack need of it, which is not shown itself, unless it is large.
-    :param alike_id: an older template of the stack, whose rows were as this one wants them when it became the goal, and
-        still have that template's id. So what does not change is not written.
-    :param unlike: names of the resources of which that is not so.
+    :param equivalent_template_id: id of an earlier, equivalent template of the stack. Unchanged rows keep that id,
+        which saves rewriting them.
+    :param changed_names: names of the resources for which the two templates are not equivalent. A row of that name
+        belongs to this template only if it has the id of this template.
     """
 
     id: str
     stack_id: str
     content: Mapping[str, Json]
     summary: Mapping[str, Json] = field(default_factory=dict)
-    alike_id: str | None = None
-    unlike: tuple[str, ...] = ()
+    equivalent_template_id: str | None = None
+    changed_names: tuple[str, ...] = ()
 
     def is_of(self, row: Resource) -> bool:
         """Whether a row was made, or last changed, for this template."""
@@ -55,12 +56,12 @@ class Template:
 
     def others(self, rows: Iterable[Resource]) -> list[Resource]:
         """Those of some rows that were not."""
-        alike_id, unlike = self.alike_id, frozenset(self.unlike)
+        equivalent_template_id, changed_names = self.equivalent_template_id, frozenset(self.changed_names)
         return [
             row
             for row in rows
             if row.template_id is None
-            or (row.template_id != self.id and (row.template_id != alike_id or row.name in unlike))
+            or (row.template_id != self.id and (row.template_id != equivalent_template_id or row.name in changed_names))
         ]
 
 
@@ -85,7 +86,7 @@ class Stack:
     :param nested_depth: how many stacks it is in.
     :param resource_count: how many resources its goal has, for the limit of a tree.
     :param type_rules: what the policy said of resource types to whoever gave it its goal; see
-        `convergence.engine.operations.permits`. What is nested in it may hold no more.
+        `convergence.engine.callers.permits`. What is nested in it may hold no more.
     :param credentials_id: with which it acts for its user; None: with those of the stack that it is nested in, if any.
     :param drift_policy: what it leads to that objects are found otherwise than they were made, where the environment
         does not say it. Of a nested stack that of the one at the top holds.

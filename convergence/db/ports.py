@@ -1,7 +1,7 @@
 """The database as engines and workers use it: one port for each thing that is asked of it.
 
-`convergence.db.queries` answers from a database, `convergence.db.memory` in a simulation. What only the API shows is
-asked of a database, and stands in no port.
+`convergence.db.repositories` answers from a database, `convergence.db.memory` in a simulation. What only the API shows
+is asked of a database, and stands in no port.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from convergence.core.rows import (
 )
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
-from convergence.db.queries.credentials import CredentialRows
-from convergence.db.queries.inspection import FrontierNode
-from convergence.db.queries.nested import NestingRow, UnwantedNested
-from convergence.db.queries.observations.enrolment import Unenrolled
-from convergence.db.queries.observations.observations import Observations
-from convergence.db.queries.observations.repairs import Drifted
-from convergence.db.queries.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
-from convergence.db.queries.purges import EVERYTHING, Keep
-from convergence.db.queries.roster import NO_LOAD, Roster, Service
-from convergence.db.queries.snapshots import SnapshotRows
-from convergence.db.queries.software import SoftwareRows
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
-from convergence.db.queries.watched import ToldOf, WatchedObjects
+from convergence.db.repositories.credentials import CredentialRows
+from convergence.db.repositories.observations.enrolment import Unenrolled
+from convergence.db.repositories.observations.observations import Observations
+from convergence.db.repositories.observations.repairs import Drifted
+from convergence.db.repositories.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
+from convergence.db.repositories.purges import EVERYTHING, Keep
+from convergence.db.repositories.reads.inspection import FrontierNode
+from convergence.db.repositories.reads.nested import NestingRow, UnwantedNested
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.reads.watched import ToldOf, WatchedObjects
+from convergence.db.repositories.roster import NO_LOAD, Roster, Service
+from convergence.db.repositories.snapshots import SnapshotRows
+from convergence.db.repositories.software import SoftwareRows
+from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Transactions
 

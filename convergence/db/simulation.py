@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import event, select
 
 from convergence.core.rows import Event, Node, Resource, Stack, Template, Traversal
+from convergence.db.connections.database import Database
 from convergence.db.memory.look import Tables
 from convergence.db.schema.columns import OWN_CLOCK
 from convergence.db.schema.models import DUTY, EVENT, METADATA, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
-from convergence.db.statements.connection import Database
-from convergence.db.statements.row_columns import (
+from convergence.db.schema.row_columns import (
     NODE_COLUMNS,
     RESOURCE_COLUMNS,
     STACK_COLUMNS,

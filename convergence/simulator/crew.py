@@ -18,8 +18,8 @@ from typing_extensions import override
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.model import DISPATCH_WINDOW
+from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
-from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.options import StackLimits

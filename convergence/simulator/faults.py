@@ -181,7 +181,7 @@ class Trouble:
         """Somebody looks at the rows: does he come to a server that lags behind?
 
         Whoever answers a user has seen all that users have been told: a server that answers waits for what others have
-        committed (`convergence.db.statements.connection.WAITS_FOR_THE_OTHERS`).
+        committed (`convergence.db.connections.database.WAITS_FOR_THE_OTHERS`).
         """
         faults, world, fiber = self._faults, self._world, self._world.kernel.current
         if fiber is None or not world.choices.happens(faults.lag):

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from convergence import template
 from convergence.core.rows import Stack
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.submission import Submission
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.submission import Submission
 
 
 @lru_cache(maxsize=1024)

@@ -14,8 +14,8 @@ from convergence.concurrency import Lock
 from convergence.core.effects import Decision
 from convergence.core.model import Action, Json
 from convergence.core.views import NodeView
+from convergence.db.connections.database import Database
 from convergence.db.scopes import FreeNodes, Scope
-from convergence.db.statements.connection import Database
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
 from convergence.simulator.belongings import Belongings

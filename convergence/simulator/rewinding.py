@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from convergence.core.adoption import is_offered
 from convergence.core.model import Action
-from convergence.db.queries.witness import LostCommits
+from convergence.db.repositories.witness import LostCommits
 from convergence.simulator.reality import NOBODY, PhysicalObject, is_of, may_find
 
 if TYPE_CHECKING:

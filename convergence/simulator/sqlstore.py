@@ -22,14 +22,14 @@ from typing_extensions import override
 
 from convergence.core.effects import Decision
 from convergence.core.views import NodeView
+from convergence.db.connections.database import Connected, Database, connect
 from convergence.db.memory.look import UP_TO_DATE, Lag, Tables
 from convergence.db.memory.store import no_pause
 from convergence.db.ports import Ports
-from convergence.db.queries.stacks import StackReader
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.schema import migration
 from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.simulation import all_rows, set_clock
-from convergence.db.statements.connection import Connected, Database, connect
 from convergence.db.statements.loading.load import load
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following

@@ -12,7 +12,7 @@ from typing_extensions import override
 from convergence.core.model import Json
 from convergence.core.rows import Resource, Stack
 from convergence.documents import Document
-from convergence.engine.nesting.values import NestedReads
+from convergence.engine.reads.nested_values import NestedReads
 from convergence.errors import NoAnswer
 from convergence.resources.attributes import AnyAttribute
 from convergence.resources.contract import Call
@@ -98,7 +98,7 @@ class AskedEngines:
             engine.parts.nesting.snapshots.delete_nested_snapshot(context, stack_id, snapshot_id)
 
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
-        """See `convergence.engine.nesting.values`."""
+        """See `convergence.engine.reads.nested_values`."""
         with self._asking() as engine:
             return NestedReads(self._reader, engine.parts.goals).read_nested_stack(context, stack_id)
 

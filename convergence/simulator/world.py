@@ -18,10 +18,10 @@ from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.witness import LostCommits
+from convergence.db.repositories.witness import LostCommits
 from convergence.dispatch import Dispatcher
+from convergence.engine.drift.requested_repairs import RepairOptions
 from convergence.engine.operations.options import StackLimits
-from convergence.engine.operations.repairs import RepairOptions
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable

@@ -14,7 +14,7 @@ from convergence.core.claim import ACTING, Claim, Step, StepDecision
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.core.results import End, NeedsReplacement, Parked, ParkedAlready, Postponed, Result, may_have_made
-from convergence.db.queries.sweeps import HeldRow
+from convergence.db.repositories.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.documents import Document

@@ -19,7 +19,7 @@ from convergence.core.leftover import Tracking
 from convergence.core.model import BEGINNINGS, Action
 from convergence.core.rows import Event, Resource, Traversal
 from convergence.core.views import PlanView
-from convergence.db.queries.witness import LostCommits
+from convergence.db.repositories.witness import LostCommits
 from convergence.db.scopes import StackAlone, WholeStack
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
@@ -43,7 +43,7 @@ LOOKS_AT = 3
 
 SURE_AFTER = 5
 """A newest result that so many looks in turn have seen need not be looked for again: each of them follows a heartbeat.
-Whatever loses that result later loses several heartbeats with it, which `convergence.db.queries.witness` notices.
+Whatever loses that result later loses several heartbeats with it, which `convergence.db.repositories.witness` notices.
 """
 
 

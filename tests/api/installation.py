@@ -30,8 +30,8 @@ from convergence.config import (
     TransportSettings,
     WorkerSettings,
 )
+from convergence.db.connections.database import connect
 from convergence.db.schema import migration
-from convergence.db.statements.connection import connect
 
 LONG_S = 60.0
 HOST = 'localhost:8004'

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Column, String, Table, cast, func, insert, literal, select
 from sqlalchemy.sql.expression import ColumnElement
 
+from convergence.db.connections.database import Database
 from convergence.db.schema.models import EVENT, ID, OBSERVATION, RESOURCE, STACK, SYNC_POINT, TEMPLATE, TRAVERSAL
-from convergence.db.statements.connection import Database
 
 AT_ONCE = 500
 """Copies that one statement makes: servers bound how far a query counts."""

@@ -28,7 +28,7 @@ from oslo_context.context import RequestContext
 
 from convergence.cmd.assembly import open_transport
 from convergence.concurrency import sleep
-from convergence.db.statements.connection import Database, connect
+from convergence.db.connections.database import Database, connect
 from convergence.errors import RetryLater
 from convergence.rpc.server import Endpoint, RpcServer
 from tests.bench.installations import LOOK_INTERVAL_S, ROOT, WORKERS

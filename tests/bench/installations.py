@@ -20,11 +20,11 @@ from convergence.cmd.launcher import LaunchedProcess, Launcher
 from convergence.cmd.working import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
-from convergence.db.queries.stacks import StackReader
+from convergence.db.connections.counting import count
+from convergence.db.connections.database import Database, connect
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.schema import migration
 from convergence.db.schema.sealing import new_key
-from convergence.db.statements.connection import Database, connect
-from convergence.db.statements.counting import count
 from convergence.db.statements.store import Store
 from convergence.errors import ConvergenceError, RetryLater
 from convergence.rpc.client import EngineClient

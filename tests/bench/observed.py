@@ -22,9 +22,9 @@ from convergence.cmd.working import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.config import LocalProviderSettings, ObserverSettings, Settings
 from convergence.core.observation import LookSource
+from convergence.db.connections.counting import count
 from convergence.db.ports import Ports
 from convergence.db.schema import migration
-from convergence.db.statements.counting import count
 from convergence.errors import ConvergenceError
 from convergence.rpc.client import EngineClient
 from tests.bench.counting import Counters

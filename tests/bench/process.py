@@ -21,7 +21,7 @@ def open_parts(settings: Settings) -> Parts:
     """As always, with statements, commits and messages counted."""
     from convergence.cmd.assembly import Parts, open_transport
     from convergence.cmd.database import open_database
-    from convergence.db.statements.counting import count
+    from convergence.db.connections.counting import count
     from tests.bench.counting import Counters, counted
 
     tally = Counters(Path(os.environ[COUNTS]) / f'{os.getpid()}.counts')

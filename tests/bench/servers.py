@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from convergence.db.statements.connection import Database, connect
+from convergence.db.connections.database import Database, connect
 
 RABBITMQ = ('CONVERGENCE_TEST_RABBIT_URL', 'rabbit://guest:guest@127.0.0.1:5672/')
 """Environment variable and default of the broker, as for the tests."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from convergence import template
-from convergence.db.statements.connection import connect
+from convergence.db.connections.database import connect
 from tests.bench import program as bench
 from tests.bench.against import checked_out
 from tests.bench.counting import Counters, counted, difference, total

@@ -20,8 +20,8 @@ from convergence import errors
 from convergence.cmd.launcher import LaunchedProcess
 from convergence.core.rows import Resource
 from convergence.core.rows import Stack as Row
-from convergence.db.queries.stacks import StackReader
-from convergence.db.statements.connection import connect
+from convergence.db.connections.database import connect
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.statements.store import Store
 from tests.chaos.failpoints import VARIABLE, Rule
 from tests.functional.cluster import Cluster

@@ -14,12 +14,12 @@ from convergence import errors
 from convergence.cmd.assembly import new_id
 from convergence.cmd.manage import main, parser
 from convergence.credentials.model import CredentialsStatus, Method, StoredCredentials
-from convergence.db.queries.credentials import CredentialRows
-from convergence.db.queries.roster import Roster
+from convergence.db.connections.database import connect
+from convergence.db.repositories.credentials import CredentialRows
+from convergence.db.repositories.roster import Roster
 from convergence.db.schema import migration
 from convergence.db.schema.models import RESOURCE, SERVICE, STACK
-from convergence.db.statements.connection import connect
-from convergence.db.statements.row_columns import stored_values
+from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.store import Store
 from tests.contract import rows
 from tests.preloaded import manage as manage_program

@@ -17,12 +17,12 @@ import pytest
 from convergence import errors
 from convergence.cmd import manage_keys, manage_orphans
 from convergence.cmd.manage_orphans import orphans, unclaimed
-from convergence.db.queries.health import Level, examine
-from convergence.db.queries.inspection import Claims
-from convergence.db.queries.roster import Roster
+from convergence.db.connections.database import connect
+from convergence.db.repositories.health import Level, examine
+from convergence.db.repositories.reads.inspection import Claims
+from convergence.db.repositories.roster import Roster
 from convergence.db.schema import migration
 from convergence.db.schema.sealing import Seal, apply_seal, new_key
-from convergence.db.statements.connection import connect
 from convergence.db.statements.store import Store
 from convergence.resources.builtin.local.provider import LocalProvider
 from convergence.resources.contract import Call, Item

@@ -10,8 +10,8 @@ from oslo_db.exception import DBError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from convergence.db.statements.connection import connect
-from convergence.db.statements.counting import count
+from convergence.db.connections.counting import count
+from convergence.db.connections.database import connect
 from convergence.db.statements.store import Store
 from convergence.errors import DatabaseUnavailable
 

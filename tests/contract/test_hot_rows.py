@@ -16,12 +16,12 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from convergence.core.effects import InsertResources, InsertTraversal
 from convergence.core.model import Action, Definition, Status
 from convergence.core.rows import Acceptance, Resource
+from convergence.db.connections.counting import count
 from convergence.db.ports import Ports
 from convergence.db.schema.models import RESOURCE as TABLE
 from convergence.db.schema.sealing import Seal, apply_seal, is_sealed, new_key
-from convergence.db.statements.counting import count
+from convergence.db.statements.prepared.batch import LONGEST
 from convergence.db.statements.store import Store
-from convergence.db.statements.together import LONGEST
 from convergence.errors import DatabaseUnavailable
 from tests.contract.rows import DEFINITION, NODES, OUTPUT, RESOURCE, TRAVERSAL, Backend, node
 from tests.contract.test_connections import lose
@@ -178,7 +178,9 @@ def test_many_rows_take_few_statements(engine: Any, backend: Backend) -> None:
             backend.write(InsertTraversal(TRAVERSAL, nodes), InsertResources(rows))
     finally:
         stop()
-    looks = 2 if backend.kind == 'postgresql' else 0  # at a table each; see `convergence.db.statements.statistics`
+    looks = (
+        2 if backend.kind == 'postgresql' else 0
+    )  # at a table each; see `convergence.db.statements.applying.statistics`
     assert sent['commits'] == 1 + looks
     assert sent['statements'] <= 20 + 3 * looks
     assert 2 <= len(texts) <= 20

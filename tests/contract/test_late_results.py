@@ -9,7 +9,7 @@ import pytest
 
 from convergence.core.rows import Resource
 from convergence.db.schema.models import RESOURCE
-from convergence.db.statements.row_columns import stored_values
+from convergence.db.schema.row_columns import stored_values
 from convergence.resources.contract import Done, InProgress
 from tests.contract.conftest import BACKENDS, emptied
 from tests.harness import Harness

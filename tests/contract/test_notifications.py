@@ -17,24 +17,24 @@ from sqlalchemy import func, select, update
 
 from convergence import errors
 from convergence.concurrency import start_thread
-from convergence.db.queries.outbox import Outbox
-from convergence.db.queries.pending import RelayTask
-from convergence.db.queries.progress import UntoldProgress
-from convergence.db.queries.sweeps import Standing
-from convergence.db.queries.webhooks import WebhookRows
+from convergence.db.connections.counting import count
+from convergence.db.repositories.outbox import Outbox
+from convergence.db.repositories.pending import RelayTask
+from convergence.db.repositories.progress import UntoldProgress
+from convergence.db.repositories.sweeps import Standing
+from convergence.db.repositories.webhooks import WebhookRows
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK
-from convergence.db.statements.counting import count
-from convergence.db.statements.outbox import Audience
+from convergence.db.statements.applying.outbox import Audience
 from convergence.engine.notifications import sending
 from convergence.engine.notifications.addresses import AddressRefused, checked, destination, networks
 from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import SELDOM, SESSION_S, Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender, NotDelivered
-from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
+from convergence.engine.notifications.stall_reports import StallReports
+from convergence.engine.notifications.webhooks import WebhookLimits, Webhooks
 from convergence.engine.reads.formats import moment
-from convergence.engine.sweeper.stall_reports import StallReports
 from convergence.notices import pause_s
 from convergence.resources.contract import FinalFailure
 from tests.contract.rows import at_once

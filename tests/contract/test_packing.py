@@ -9,10 +9,10 @@ from sqlalchemy import bindparam, event, func, insert, literal, select, update
 from convergence.core.model import Action, Status
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, STACK
-from convergence.db.statements.hot import Hot
 from convergence.db.statements.loading.nodes import READ_NODE
 from convergence.db.statements.loading.resources import LOCK_RESOURCE
-from convergence.db.statements.packing import packed
+from convergence.db.statements.prepared.packing import packed
+from convergence.db.statements.prepared.statement import Hot
 
 ODD = 'Ü "quoted" \\ \n\t\x01 \u2028 漢 \U0001f600 %s {} [1, null]'
 PRECISE = 1764000000.1234567

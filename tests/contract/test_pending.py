@@ -9,8 +9,8 @@ import pytest
 
 from convergence.core.model import Status, TraversalStatus
 from convergence.db.ports import ALL_PENDING, Ports
-from convergence.db.queries.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
-from convergence.db.queries.purges import Keep
+from convergence.db.repositories.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
+from convergence.db.repositories.purges import Keep
 from convergence.db.statements.store import Store
 from tests.contract.rows import FREE, STACK, TRAVERSAL, Backend
 

@@ -6,7 +6,7 @@ import pytest
 from oslo_db import exception as db_exception
 from sqlalchemy import text
 
-from convergence.db.statements.connection import connect
+from convergence.db.connections.database import connect
 
 COUNTS = 60
 

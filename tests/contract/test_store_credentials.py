@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, text, update
 
 from convergence import errors
 from convergence.credentials.model import CredentialsStatus, Method, StoredCredentials
-from convergence.db.queries.credentials import CredentialRows
+from convergence.db.repositories.credentials import CredentialRows
 from convergence.db.schema.models import SNAPSHOT_ITEM, STACK
 from convergence.db.scopes import NewStack
 from convergence.engine.sweeper.tasks import SweepOptions

@@ -172,10 +172,10 @@ def test_templates_that_nobody_refers_to_are_purged(backend):
 
 def test_the_template_that_rows_still_name_is_kept_with_the_one_that_took_its_place(backend):
     for key, alike in (('T1', None), ('T2', 'T0'), ('T0', None)):
-        backend.write(InsertTemplate(replace(TEMPLATE, id=key, alike_id=alike)))
+        backend.write(InsertTemplate(replace(TEMPLATE, id=key, equivalent_template_id=alike)))
     backend.write(PurgeTemplates('S', ('T2',)))
     assert [key for key in ('T0', 'T1', 'T2') if backend.reader.template(key)] == ['T0', 'T2']
-    assert backend.reader.template('T2').alike_id == 'T0'
+    assert backend.reader.template('T2').equivalent_template_id == 'T0'
 
 
 # --- traversals -------------------------------------------------------------------------------------------------
@@ -209,12 +209,12 @@ def test_of_all_rows_of_a_stack_those_of_older_templates_are_left_over(backend):
         if each.phase in (Phase.IN_SERVICE, Phase.COMPLETE):
             view = backend.look(LastNode('V', number))
             assert view.leftovers == (('b', 'c') if each.phase is Phase.IN_SERVICE else ())
-    backend.write(PurgeTemplates('S', ()), InsertTemplate(replace(TEMPLATE, id='T1', alike_id='T0')))
+    backend.write(PurgeTemplates('S', ()), InsertTemplate(replace(TEMPLATE, id='T1', equivalent_template_id='T0')))
     assert backend.look(LastNode('V', 3)).leftovers == ('c',)
-    unlike = replace(TEMPLATE, id='T1', alike_id='T0', unlike=('a', 'b', 'x'))
-    backend.write(PurgeTemplates('S', ()), InsertTemplate(unlike))
+    changed = replace(TEMPLATE, id='T1', equivalent_template_id='T0', changed_names=('a', 'b', 'x'))
+    backend.write(PurgeTemplates('S', ()), InsertTemplate(changed))
     assert backend.look(LastNode('V', 3)).leftovers == ('b', 'c')
-    assert backend.reader.template('T1') == unlike
+    assert backend.reader.template('T1') == changed
 
 
 # --- resources --------------------------------------------------------------------------------------------------

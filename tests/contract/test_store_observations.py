@@ -19,9 +19,9 @@ from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.core.rows import Event
 from convergence.db.ports import Ports
-from convergence.db.queries.observations import enrolment
-from convergence.db.queries.observations.enrolment import Unenrolled
-from convergence.db.queries.watched import ToldOf
+from convergence.db.repositories.observations import enrolment
+from convergence.db.repositories.observations.enrolment import Unenrolled
+from convergence.db.repositories.reads.watched import ToldOf
 from convergence.db.schema.models import RESOURCE as RESOURCES
 from convergence.db.statements.store import Store
 from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, Backend, at_once

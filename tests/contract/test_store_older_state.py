@@ -12,10 +12,10 @@ from sqlalchemy import event
 
 from convergence import concurrency
 from convergence.core.effects import Decision
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.connections.database import GALERA
+from convergence.db.repositories.roster import Roster
+from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, WholeStack
-from convergence.db.statements.connection import GALERA
 from convergence.db.statements.store import Store
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.errors import Conflict

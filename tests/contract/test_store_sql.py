@@ -6,11 +6,11 @@ from sqlalchemy import event, func, inspect, select, text
 
 from convergence import concurrency, errors
 from convergence.core.effects import Decision
+from convergence.db.connections.database import connect, normalise
 from convergence.db.ports import Ports
 from convergence.db.schema import migration
 from convergence.db.schema.models import DUTY, METADATA, STACK
 from convergence.db.scopes import NewStack, OneNode
-from convergence.db.statements.connection import connect, normalise
 from convergence.db.statements.store import Store
 from tests.contract.rows import Backend
 from tests.contract.test_store_effects import GOOD

@@ -13,9 +13,9 @@ from sqlalchemy import text
 from convergence.core.rows import Acceptance, Resource, Retry
 from convergence.db.ports import Ports
 from convergence.db.schema import columns
+from convergence.db.schema.row_columns import RESOURCE_COLUMNS
 from convergence.db.schema.sealing import Seal, apply_seal, new_key
 from convergence.db.scopes import WholeStack
-from convergence.db.statements.row_columns import RESOURCE_COLUMNS
 from convergence.db.statements.store import Store
 from convergence.values import replace as quickly_replaced
 from tests.contract.rows import FREE, RESOURCE, Backend

@@ -24,8 +24,8 @@ from convergence.core.effects import (
     UpdateResource,
     UpdateStack,
 )
+from convergence.db.connections import failures
 from convergence.db.scopes import NewStack, SeveralStacks, WholeStack
-from convergence.db.statements import failures
 from tests.contract import rows
 from tests.contract.rows import at_once
 from tests.db.test_hot_plans import FOUND_BEFORE

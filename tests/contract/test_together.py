@@ -10,11 +10,11 @@ import pytest
 from oslo_db import exception as db_exception
 from sqlalchemy import bindparam, delete, event, func, insert, select, update
 
+from convergence.db.connections.counting import count
 from convergence.db.schema.models import DUTY, EVENT, PROJECT
-from convergence.db.statements.counting import count
-from convergence.db.statements.hot import FewRows, Hot, HotCall
+from convergence.db.statements.prepared.batch import LONGEST, Writes
+from convergence.db.statements.prepared.statement import FewRows, Hot, HotCall
 from convergence.db.statements.store import Store
-from convergence.db.statements.together import LONGEST, Writes
 from convergence.errors import Conflict, DatabaseUnavailable
 from tests.contract.test_connections import lose
 from tests.harness import Harness, emptied, things

@@ -13,11 +13,11 @@ from sqlalchemy import update
 from convergence.core.claim import Claim, Step
 from convergence.core.model import Action, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.sweeps import Sweeps
-from convergence.db.queries.witness import LOOKS_EVERY, LostCommits, Witness
+from convergence.db.connections.counting import count
+from convergence.db.repositories.roster import Roster
+from convergence.db.repositories.sweeps import Sweeps
+from convergence.db.repositories.witness import LOOKS_EVERY, LostCommits, Witness
 from convergence.db.schema.models import DUTY, METADATA, SERVICE
-from convergence.db.statements.counting import count
 from convergence.db.statements.store import Store
 from convergence.worker.recent import SURE_AFTER, Recent
 from tests.harness import Harness

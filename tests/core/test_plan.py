@@ -230,7 +230,7 @@ def test_a_change_of_nothing_writes_the_two_nodes_that_end_it():
     decision = planned(wanted, *rows)
     assert nodes(decision) == [('IN_SERVICE', None, 'READY', 0, (1,)), ('COMPLETE', None, 'WAITING', 1, ())]
     assert of_kind(decision, UpdateResources) == []
-    assert only(decision, InsertTemplate).template.alike_id == 'T0'
+    assert only(decision, InsertTemplate).template.equivalent_template_id == 'T0'
     assert only(decision, InsertTraversal).traversal.unchanged == 3
     assert of_kind(decision, InsertResources) == []
 
@@ -238,14 +238,16 @@ def test_a_change_of_nothing_writes_the_two_nodes_that_end_it():
 def test_rows_count_as_those_of_each_template_that_has_changed_nothing_of_them():
     """F012: however many there were; a rollback comes back to them, and only what changes something writes them."""
     wanted, rows = chain('a', 'b')
-    same = replace(request(wanted).template, id='T2', alike_id='T0')
+    same = replace(request(wanted).template, id='T2', equivalent_template_id='T0')
     newer = replace(rows[0], id='A2', template_id='T3', created_at=9.0)
     back = replace(request(wanted, Action.ROLLBACK), template=same, is_new_template=False)
     decision = plan(plan_view(replace(rows[0], replaced_by='A2'), newer, rows[1]), STACK, back, planner())
     assert decision.verdict.row_ids == {'a': 'A', 'b': 'B'}
     assert [effect.changes for effect in of_kind(decision, UpdateResources)] == [{'replaced_by': None}]
     changed = planned({**wanted, 'b': replace(wanted['b'], properties={'x': 1})}, *rows)
-    assert only(changed, InsertTemplate).template == replace(request(wanted).template, alike_id='T0', unlike=('b',))
+    assert only(changed, InsertTemplate).template == replace(
+        request(wanted).template, equivalent_template_id='T0', changed_names=('b',)
+    )
     assert of_kind(changed, UpdateResources) == []
 
 
@@ -257,16 +259,16 @@ def test_a_change_of_few_writes_no_row_of_those_that_it_leaves_as_they_are():
     decision = planned(goal, *rows, gone)
     assert of_kind(decision, UpdateResources) == []
     template = only(decision, InsertTemplate).template
-    assert (template.alike_id, template.unlike) == ('T0', ('g', 'new', 'x'))
+    assert (template.equivalent_template_id, template.changed_names) == ('T0', ('g', 'new', 'x'))
     assert template.others([*rows, gone]) == [rows[-1], gone]
     changed = replace(
         rows[-1], definition=goal['g'], digest=digest(goal['g'], {'f': rows[-2].output}), template_id='T1'
     )
     assert template.is_of(changed)
-    next_goal = replace(template, id='T2', alike_id=None, unlike=())
+    next_goal = replace(template, id='T2', equivalent_template_id=None, changed_names=())
     again = planned({**wanted, 'g': goal['g']}, *rows[:-1], changed, template=next_goal)
     template = only(again, InsertTemplate).template
-    assert (template.alike_id, template.unlike) == ('T0', ('g',))
+    assert (template.equivalent_template_id, template.changed_names) == ('T0', ('g',))
     assert [(each.resource_ids, each.changes) for each in of_kind(again, UpdateResources)] == [
         (('G',), {'template_id': 'T2'})
     ]
@@ -276,7 +278,7 @@ def test_a_change_of_few_writes_no_row_of_those_that_it_leaves_as_they_are():
 def test_a_rollback_comes_back_to_the_rows_of_a_goal_that_has_changed_few():
     """Not to what was there before it, though that has the id of the template that it is alike to."""
     wanted, rows = chain('a', 'b', 'c')
-    goal = replace(request(wanted).template, id='T1', alike_id='T0', unlike=('c',))
+    goal = replace(request(wanted).template, id='T1', equivalent_template_id='T0', changed_names=('c',))
     older, newer = replace(rows[2], id='C0', created_at=99.0), replace(rows[2], template_id='T1')
     back = replace(request(wanted, Action.ROLLBACK), template=goal, is_new_template=False)
     decision = plan(plan_view(*rows[:2], older, newer), STACK, back, planner())

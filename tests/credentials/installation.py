@@ -17,7 +17,7 @@ from convergence.cmd.embedded import Embedded
 from convergence.cmd.keystone import issuer_of
 from convergence.config import ApiSettings, CredentialSettings, EngineSettings
 from convergence.credentials.issuing import Issuer
-from convergence.db.queries.credentials import CredentialRows
+from convergence.db.repositories.credentials import CredentialRows
 from convergence.db.schema.sealing import seal_of
 from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.resources.builtin.addressed import addressed_types

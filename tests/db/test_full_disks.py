@@ -10,9 +10,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from convergence import errors
-from convergence.db.queries.roster import Roster
-from convergence.db.statements import connection
-from convergence.db.statements.failures import translated_errors
+from convergence.db.connections import database as connection
+from convergence.db.connections.failures import translated_errors
+from convergence.db.repositories.roster import Roster
 from convergence.db.statements.store import Store
 from tests.harness import database
 

@@ -11,7 +11,7 @@ import psycopg2.extensions
 import pytest
 from sqlalchemy import event
 
-from convergence.db.statements.drivers import connection_class, opened
+from convergence.db.connections.drivers import connection_class, opened
 from tests.bench.copies import copy_stack, take_statistics
 from tests.bench.shapes import layers
 from tests.harness import Context, Harness, database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convergence.db.statements.counting import count
+from convergence.db.connections.counting import count
 from convergence.engine.sweeper.tasks import SweepOptions
 from tests.bench.copies import copy_stack
 from tests.harness import Harness, database, things

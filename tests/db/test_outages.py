@@ -9,9 +9,9 @@ from convergence import concurrency, errors
 from convergence.core.effects import Decision, InsertStack, UpdateStack
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.roster import Roster
+from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.scopes import NewStack, StackAlone
 from convergence.db.statements.store import Store
 from tests.db.proxy import proxied

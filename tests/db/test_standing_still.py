@@ -7,11 +7,11 @@ from sqlalchemy import text
 
 from convergence import errors
 from convergence.core.effects import Decision, InsertStack, UpdateStack
-from convergence.db.queries.roster import Roster
-from convergence.db.queries.stacks import StackReader
+from convergence.db.connections.database import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.roster import Roster
 from convergence.db.schema.models import RESOURCE, SERVICE, STACK
 from convergence.db.scopes import NewStack, StackAlone
-from convergence.db.statements.connection import UNKNOWN_VARIABLE, Timeouts, _prepare_mysql, connect
 from convergence.db.statements.store import Store
 from tests.db.test_outages import STACK as STORED
 from tests.harness import Harness, database

@@ -9,8 +9,8 @@ from sqlalchemy import event
 
 from convergence.core.effects import Decision, InsertStack, InsertTraversal
 from convergence.db.scopes import NewStack
-from convergence.db.statements import statistics
 from convergence.db.statements import store as store_module
+from convergence.db.statements.applying import statistics
 from convergence.db.statements.store import Store
 from tests.contract.rows import STACK, TRAVERSAL, node
 from tests.harness import database

@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import event, insert, select, text
 
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.db.queries.pending import PendingTasks, SweepLook
-from convergence.db.queries.purges import Keep
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.repositories.pending import PendingTasks, SweepLook
+from convergence.db.repositories.purges import Keep
+from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.row_columns import stored_values
+from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.store import Store
 from tests.bench.copies import take_statistics
 from tests.contract import rows

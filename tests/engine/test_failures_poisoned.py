@@ -9,8 +9,8 @@ from convergence import errors
 from convergence.core.model import Phase
 from convergence.db.backoff import LONGEST, Backoff
 from convergence.db.ports import ALL_PENDING
-from convergence.db.queries.stacks import StackReader
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, LastNode
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from convergence.db.queries.stacks import StackFilter
+from convergence.db.repositories.reads.stacks import StackFilter
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure, TransientFailure

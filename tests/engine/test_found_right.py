@@ -12,7 +12,7 @@ import pytest
 from convergence import template
 from convergence.core.digest import digest
 from convergence.core.model import Action, Definition, Goal
-from convergence.engine.operations.compiled_templates import held_bytes
+from convergence.engine.compile.cache import held_bytes
 from convergence.errors import StackValidationFailed
 from convergence.resources import validation
 from convergence.resources.constraints import CustomConstraint, Range

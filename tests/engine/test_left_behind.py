@@ -7,10 +7,10 @@ from sqlalchemy import insert
 
 from convergence.core.model import Action
 from convergence.core.rows import Resource
-from convergence.db.queries.purges import Keep
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.repositories.purges import Keep
+from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.schema.models import RESOURCE
-from convergence.db.statements.row_columns import stored_values
+from convergence.db.schema.row_columns import stored_values
 from convergence.resources.contract import FinalFailure
 from tests.harness import Harness
 from tests.reality import fails

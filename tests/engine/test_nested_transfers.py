@@ -6,8 +6,8 @@ import pytest
 
 from convergence import errors
 from convergence.core.nesting import nested_snapshot
-from convergence.db.queries.purges import Keep
-from convergence.db.queries.sweeps import Sweeps
+from convergence.db.repositories.purges import Keep
+from convergence.db.repositories.sweeps import Sweeps
 from tests.engine.test_groups import group, made, resource
 from tests.engine.test_nested import CHILD, child_of, create, lowest, nested, tree, update
 from tests.harness import hot

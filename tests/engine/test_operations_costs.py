@@ -13,12 +13,12 @@ from convergence.core.plan import plan
 from convergence.core.request import Planner, Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
-from convergence.db.queries.purges import Keep
-from convergence.db.queries.sweeps import Sweeps
-from convergence.db.statements.counting import count
-from convergence.engine.operations.goals import Goals
+from convergence.db.connections.counting import count
+from convergence.db.repositories.purges import Keep
+from convergence.db.repositories.sweeps import Sweeps
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.drift.observation_schedule import Enrolment
 from convergence.engine.reads.stacks import StackReads
-from convergence.engine.sweeper.enrolment import Enrolment
 from convergence.template.limits import Limits
 from tests.engine.test_nested import CHILD, create, nested, update
 from tests.harness import Harness, emptied, things

@@ -9,9 +9,9 @@ import pytest
 
 from convergence import errors, logs, template
 from convergence.core.rows import Template
-from convergence.engine.operations.compiled_templates import CompiledTemplates, LastUsed, held_bytes, made_from
-from convergence.engine.operations.goals import Goals, identity_of
-from convergence.engine.operations.submission import Submission
+from convergence.engine.compile.cache import CompiledTemplates, LastUsed, held_bytes, made_from
+from convergence.engine.compile.compiler import Goals, identity_of
+from convergence.engine.compile.submission import Submission
 from convergence.engine.preview.preview import Previews
 from convergence.resources.custom import CustomConstraints
 from convergence.template import compiler, settled

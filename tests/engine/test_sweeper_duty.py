@@ -8,7 +8,7 @@ import pytest
 
 from convergence import errors
 from convergence.core.claim import Worker
-from convergence.db.statements.counting import count
+from convergence.db.connections.counting import count
 from convergence.engine.sweeper.duty import Duty
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions

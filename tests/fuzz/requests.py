@@ -25,8 +25,8 @@ from schemathesis import GenerationMode
 from convergence.api.identity import Authentication
 from convergence.api.routes import ROUTES
 from convergence.config import DatabaseSettings, EngineSettings, LimitSettings, LocalProviderSettings
+from convergence.db.connections.database import connect
 from convergence.db.schema import migration
-from convergence.db.statements.connection import connect
 from tests.api.installation import Api, application, client, installed
 from tests.fuzz.corpus import ENVIRONMENTS, TEMPLATE
 from tests.fuzz.findings import Figures

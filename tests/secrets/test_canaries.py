@@ -22,9 +22,9 @@ from convergence import errors, logs
 from convergence.cmd.embedded import Embedded
 from convergence.config import SecretSettings
 from convergence.core.model import Json
+from convergence.db.connections.database import connect
 from convergence.db.schema.models import METADATA
 from convergence.db.schema.sealing import new_key
-from convergence.db.statements.connection import connect
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop, secret

@@ -17,11 +17,11 @@ from convergence import config, errors
 from convergence.cmd import manage
 from convergence.cmd.database import open_bare, open_database
 from convergence.config import SecretSettings, Settings
+from convergence.db.connections.database import connect
 from convergence.db.schema import migration
 from convergence.db.schema.columns import Sealable, dumps
 from convergence.db.schema.models import METADATA, TEMPLATE
 from convergence.db.schema.sealing import Seal, is_sealed, new_key
-from convergence.db.statements.connection import connect
 from tests.api.installation import settings
 from tests.secrets.test_canaries import raw
 
@@ -42,7 +42,7 @@ def insert(database: Any, rows: int = 1) -> None:
         connection.execute(
             TEMPLATE.insert(),
             [
-                {'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}, 'unlike': ()}
+                {'id': f'{number:04}', 'stack_id': 's', 'content': CONTENT, 'summary': {}, 'changed_names': ()}
                 for number in range(rows)
             ],
         )
@@ -87,7 +87,7 @@ READABLE = {
     'requires',
     'status_reason',
     'tags',
-    'unlike',  # names of resources
+    'changed_names',  # names of resources
 }
 """Names of columns for texts of any length that are not sealed: names, ids, and texts in which secrets are masked."""
 
@@ -289,7 +289,7 @@ def test_no_secret_option_shows_when_all_options_are_logged(tmp_path, caplog):
 
 @pytest.mark.parametrize('database_url', ['sqlite'], indirect=True)
 def test_a_value_that_is_written_during_a_rotation_is_left_as_it_is(url, tmp_path, monkeypatch):
-    from convergence.db.schema import rotation
+    from convergence.db.repositories import rotation
 
     old, new = new_key(), new_key()
     writer = open_database(configured(tmp_path, url, old))

@@ -83,7 +83,7 @@ LOADING = 'convergence.db.statements.loading'
 LOOKING = 'convergence.db.looking'
 MEMORY_LOAD = 'convergence.db.memory.load'
 RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
-TRAVERSALS = 'convergence.engine.operations.traversals:Traversals'
+TRAVERSALS = 'convergence.engine.traversals.traversals:Traversals'
 APPLYING = 'convergence.db.statements.applying'
 CHANGING, ARRIVING = f'{APPLYING}.changing', f'{APPLYING}.arriving'
 
@@ -95,12 +95,12 @@ UNFENCED = Edit(
 """Whoever ends an action does not look whether the row is still his: the guard of the write behind it is."""
 NESTED, NESTING = 'convergence.resources.nested:NestedType', 'convergence.core.nesting'
 IN_A_ROW = 'convergence.worker.in_a_row'
-SCALING = 'convergence.engine.nesting.scaling:GroupScaling'
+SCALING = 'convergence.engine.signals.scaling:GroupScaling'
 MEMBERSHIP = 'convergence.resources.builtin.scaling.membership'
 TREES = ('tree_create_update_delete', 'tree_rolls_back', 'tree_is_deleted_while_it_is_made')
 
 OBSERVED = 'convergence.db.memory.observations:MemoryObservations'
-REPAIRS = 'convergence.engine.sweeper.repairs:DriftRepairs'
+REPAIRS = 'convergence.engine.drift.automatic_repairs:DriftRepairs'
 
 MUTANTS = (
     Mutant(
@@ -168,7 +168,7 @@ MUTANTS = (
         'a repair after one that has failed is not counted',
         (
             Edit(
-                'convergence.engine.sweeper.failed_repairs:FailedRepairs._again',
+                'convergence.engine.drift.failed_repairs:FailedRepairs._again',
                 'broken.update((row.id, row) for row in view.resources if row.status is not Status.COMPLETE)',
                 'pass',
             ),
@@ -1205,14 +1205,14 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: the sweeper finds no rows of the dead',
-        (Edit('convergence.db.queries.sweeps:Sweeps.orphaned', 'self._read(ORPHANED, limit)', '[]'),),
+        (Edit('convergence.db.repositories.sweeps:Sweeps.orphaned', 'self._read(ORPHANED, limit)', '[]'),),
         ('worker_dies_in_a_call',),
         storage=in_sqlite,
         sweeps=20,
     ),
     Mutant(
         'SQL: the sweeper finds no operation that is past its deadline',
-        (Edit('convergence.db.queries.sweeps:Sweeps.overdue', 'self._read(OVERDUE, limit)', '[]'),),
+        (Edit('convergence.db.repositories.sweeps:Sweeps.overdue', 'self._read(OVERDUE, limit)', '[]'),),
         ('stuck_creation_exceeds_its_time',),
         storage=in_sqlite,
     ),

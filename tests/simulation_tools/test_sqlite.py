@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from convergence.db.connections.database import connect
 from convergence.db.simulation import set_clock
-from convergence.db.statements.connection import connect
 from convergence.simulator.batch import execute, load
 from convergence.simulator.choices import Choices
 from convergence.simulator.faults import Faults

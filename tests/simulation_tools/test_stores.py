@@ -11,9 +11,9 @@ import pytest
 
 from convergence.cmd.simulate import FAILED, OK, main
 from convergence.cmd.simulate_servers import server
-from convergence.db.statements.hot import Hot, HotList
 from convergence.db.statements.loading import nodes, plans, resources
 from convergence.db.statements.loading.locked_reads import LockedRead
+from convergence.db.statements.prepared.statement import Hot, HotList
 from convergence.simulator import batch
 from convergence.simulator.faults import Faults
 from convergence.simulator.run import RunPlan

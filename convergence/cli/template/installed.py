@@ -14,11 +14,11 @@ from typing_extensions import override
 
 from convergence import template as language
 from convergence.core.model import Json
-from convergence.engine.nesting.foresight import Foresight, defaults_of
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.member_checks import problems_below
+from convergence.engine.compile.nested_preview import Foresight, defaults_of
+from convergence.engine.compile.submission import Submission
 from convergence.engine.nesting.giving import NestingLimits
-from convergence.engine.nesting.member_checks import problems_below
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.submission import Submission
 from convergence.errors import Problem, StackValidationFailed
 from convergence.expressions import evaluator
 from convergence.resources.builtin.local.provider import LocalProvider

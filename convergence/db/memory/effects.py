@@ -94,9 +94,9 @@ def _insert_template(draft: Draft, effect: effects.InsertTemplate) -> None:
 
 def _purge_templates(draft: Draft, effect: effects.PurgeTemplates) -> None:
     stored = draft.tables.template
-    alike = {stored[key].alike_id for key in effect.keep if key in stored}
+    equivalent = {stored[key].equivalent_template_id for key in effect.keep if key in stored}
     for key, template in stored.items():
-        if template.stack_id == effect.stack_id and key not in effect.keep and key not in alike:
+        if template.stack_id == effect.stack_id and key not in effect.keep and key not in equivalent:
             draft.put('template', key, GONE)
 
 

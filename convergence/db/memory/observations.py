@@ -1,6 +1,7 @@
 """What is known of the objects of resources, in memory.
 
-As `convergence.db.queries.observations.observations.Observations` and `convergence.db.queries.watched.WatchedObjects`.
+As `convergence.db.repositories.observations.observations.Observations` and
+`convergence.db.repositories.reads.watched.WatchedObjects`.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from convergence.core.rows import Event, Resource
 from convergence.db.memory.look import Tables
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.observations.enrolment import Unenrolled
-from convergence.db.queries.observations.repairs import Drifted
-from convergence.db.queries.watched import ToldOf
+from convergence.db.repositories.observations.enrolment import Unenrolled
+from convergence.db.repositories.observations.repairs import Drifted
+from convergence.db.repositories.reads.watched import ToldOf
 from convergence.values import replace
 
 FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}

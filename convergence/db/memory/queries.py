@@ -8,9 +8,9 @@ from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, Action, Json, Nod
 from convergence.core.rows import Node, Resource, Stack
 from convergence.db.memory.look import Tables
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.nested import UnwantedNested
-from convergence.db.queries.roster import NO_LOAD, Service
-from convergence.db.queries.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
+from convergence.db.repositories.reads.nested import UnwantedNested
+from convergence.db.repositories.roster import NO_LOAD, Service
+from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
 from convergence.db.transaction import LAST
 from convergence.values import replace
 
@@ -215,7 +215,7 @@ class MemorySweeps:
         return [EndedTraversal(stack.id, stack.traversal_id or '') for stack in due[:limit]]
 
     def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
-        """See `convergence.db.queries.sweeps`."""
+        """See `convergence.db.repositories.sweeps`."""
         tables = self._memory.tables
         found: list[UnwantedNested] = []
         for stack in tables.stack.values():
@@ -230,7 +230,7 @@ class MemorySweeps:
         return found[:limit]
 
     def cancelled_around(self, limit: int) -> list[UnwantedNested]:
-        """See `convergence.db.queries.nested`."""
+        """See `convergence.db.repositories.reads.nested`."""
         tables = self._memory.tables
         found: list[UnwantedNested] = []
         for stack in tables.stack.values():
@@ -243,7 +243,7 @@ class MemorySweeps:
         return found[:limit]
 
     def set_free(self, limit: int) -> list[UnwantedNested]:
-        """See `convergence.db.queries.sweeps`."""
+        """See `convergence.db.repositories.sweeps`."""
         tables = self._memory.tables
         return [
             UnwantedNested(stack.id, stack.traversal_id or '', stack.parent_resource_id)

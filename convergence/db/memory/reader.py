@@ -1,4 +1,4 @@
-"""Answers on the rows in memory what `convergence.db.queries.stacks.StackReader` answers on a database."""
+"""Answers on the rows in memory what `convergence.db.repositories.reads.stacks.StackReader` answers on a database."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from convergence.core.model import Json, NodeStatus, Status
 from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack, Template, Traversal
 from convergence.db.memory.queries import MemoryRoster
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.inspection import FrontierNode
-from convergence.db.queries.nested import NestingRow
-from convergence.db.queries.roster import Service
+from convergence.db.repositories.reads.inspection import FrontierNode
+from convergence.db.repositories.reads.nested import NestingRow
+from convergence.db.repositories.roster import Service
 
 RowT = TypeVar('RowT')
 

@@ -1,11 +1,11 @@
-"""Snapshots in memory: what `convergence.db.queries.snapshots.SnapshotRows` asks and changes in a database."""
+"""Snapshots in memory: what `convergence.db.repositories.snapshots.SnapshotRows` asks and changes in a database."""
 
 from __future__ import annotations
 
 from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
 from convergence.db.memory.store import MemoryStore
-from convergence.db.queries.snapshots import AGAIN_S
+from convergence.db.repositories.snapshots import AGAIN_S
 from convergence.values import replace
 
 

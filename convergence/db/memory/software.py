@@ -1,4 +1,4 @@
-"""Software configurations in memory: what `convergence.db.queries.software.SoftwareRows` keeps for resources."""
+"""Software configurations in memory: what `convergence.db.repositories.software.SoftwareRows` keeps for resources."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ UNREADABLE = Unreadable()
 
 
 class Sealable(sqlalchemy.types.TypeDecorator[Any]):
-    """The columns whose texts are sealed; see `convergence.db.schema.rotation`.
+    """The columns whose texts are sealed; see `convergence.db.repositories.rotation`.
 
     :param lenient: what cannot be read is answered as `UNREADABLE`, so that one damaged value does not hide its row.
     """

@@ -113,8 +113,8 @@ TEMPLATE = Table(
     Column('stack_id', ID, nullable=False, index=True),
     Column('content', JsonText(dict), nullable=False),
     Column('summary', JsonText(dict, lenient=True), nullable=False),
-    Column('alike_id', ID),
-    Column('unlike', Series, nullable=False),
+    Column('equivalent_template_id', ID),
+    Column('changed_names', Series, nullable=False),
     **OPTIONS,
 )
 
@@ -377,7 +377,7 @@ CREDENTIALS = Table(
     **OPTIONS,
 )
 
-# What is still to be told of stacks: see `convergence.db.statements.outbox`.
+# What is still to be told of stacks: see `convergence.db.statements.applying.outbox`.
 OUTBOX = Table(
     'outbox',
     METADATA,

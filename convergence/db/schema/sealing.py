@@ -1,7 +1,7 @@
 """Seals what users have entrusted to the database, so that whoever reads its files or backups cannot read that.
 
 A sealed text can be told from a plain one: so rows that were written before there was a key stay readable, and are
-sealed when they are written next, or by `convergence.db.schema.rotation`.
+sealed when they are written next, or by `convergence.db.repositories.rotation`.
 """
 
 from __future__ import annotations

@@ -20,17 +20,17 @@ from typing_extensions import override
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, UpdateResource
 from convergence.core.views import NodeView, PlanView
+from convergence.db.connections import failures
+from convergence.db.connections.drivers import read_alone
 from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import FreeNodes, Scope
-from convergence.db.statements import failures
 from convergence.db.statements.applying.apply import NO_SEQUEL, Sequel, apply
 from convergence.db.statements.applying.changing import BeginNode
-from convergence.db.statements.drivers import read_alone
+from convergence.db.statements.applying.outbox import Audience, hearing, may_be_told, write_down
+from convergence.db.statements.applying.statistics import grown_by, look_at
 from convergence.db.statements.loading.load import load
 from convergence.db.statements.loading.nodes import look_at_free, look_at_some_free, view_of_free
-from convergence.db.statements.outbox import Audience, hearing, may_be_told, write_down
-from convergence.db.statements.statistics import grown_by, look_at
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 from convergence.values import replace
@@ -172,7 +172,8 @@ class Store:
         return committed if follow is None else follow.on(committed)
 
     def _look_at_what_has_grown(self, effects: Sequence[Effect]) -> None:
-        """See `convergence.db.statements.statistics`. What was committed is not to be repeated if that fails."""
+        """See `convergence.db.statements.applying.statistics`. What was committed is not to be repeated if that
+        fails."""
         if self.engine.dialect.name != 'postgresql':
             return
         for name, rows in grown_by(effects).items():

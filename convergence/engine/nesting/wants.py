@@ -14,14 +14,14 @@ from convergence.core.request import Offer
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
+from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
-from convergence.engine.nesting.content import UPDATE_POLICY, asked_inside, facade_of, submission_of
-from convergence.engine.nesting.goals import NestedGoals
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.nested_content import UPDATE_POLICY, asked_inside, facade_of, submission_of
+from convergence.engine.compile.nested_templates import NestedGoals
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.adoption import offered_by
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import Overtaken
+from convergence.engine.traversals.traversals import Overtaken
 from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call

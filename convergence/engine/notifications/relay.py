@@ -17,9 +17,9 @@ from typing import Protocol
 
 from convergence.concurrency import Lock, RunningThread, ThreadEvent, start_thread
 from convergence.db.ports import ALL_PENDING, PendingPort, SweepsPort
-from convergence.db.queries.outbox import Outbox
-from convergence.db.queries.pending import RelayTask
-from convergence.db.queries.webhooks import Delivery, Webhook, WebhookRows
+from convergence.db.repositories.outbox import Outbox
+from convergence.db.repositories.pending import RelayTask
+from convergence.db.repositories.webhooks import Delivery, Webhook, WebhookRows
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.sending import NotDelivered, Sender
 from convergence.errors import ConvergenceError, DatabaseUnavailable, MessagingUnavailable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from convergence.core.rows import Stack
-from convergence.db.queries.stacks import StackReader
+from convergence.db.repositories.reads.stacks import StackReader
 
 
 def stacks_below(reader: StackReader, top: Stack, depth: int) -> dict[str, Stack]:

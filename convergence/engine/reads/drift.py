@@ -11,10 +11,10 @@ from convergence.core.model import Definition, Json, Output
 from convergence.core.observation import DriftSummary, KnownObject, LookSource, ObservedState
 from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.db.ports import ObservationsPort, RosterPort
-from convergence.db.queries.stacks import StackReader
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading

@@ -8,8 +8,8 @@ from typing import Any
 from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack
-from convergence.db.queries.inspection import EVENT_SORT_KEYS, EventPage, StateFilter
-from convergence.db.queries.stacks import STACK_SORT_KEYS, StackFilter, TagFilter
+from convergence.db.repositories.reads.inspection import EVENT_SORT_KEYS, EventPage, StateFilter
+from convergence.db.repositories.reads.stacks import STACK_SORT_KEYS, StackFilter, TagFilter
 from convergence.engine.reads.formats import STACK_TYPE
 from convergence.resources.reading import did_you_mean
 from convergence.rpc.engine_api import EventQuery, StackQuery

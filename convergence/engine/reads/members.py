@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from convergence.core.rows import Resource, Stack
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.repositories.reads.stacks import StackReader, in_service
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import StackReader
+from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.reads.explain import Explanation, frontier_document
 from convergence.engine.reads.formats import moment

@@ -14,10 +14,10 @@ from convergence import errors, template
 from convergence.core.model import Definition, Json, Output
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
-from convergence.db.queries.stacks import in_service
-from convergence.engine.caller import Caller
-from convergence.engine.nesting.values import NestedReads, as_it_is, is_out_of_date
-from convergence.engine.operations.goals import Goals
+from convergence.db.repositories.reads.stacks import in_service
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.reads.nested_values import NestedReads, as_it_is, is_out_of_date
 from convergence.resources.secrets import made_from
 from convergence.template.secrets import IsAsked, tells_hidden
 

@@ -11,13 +11,13 @@ from convergence.core.model import Action, Definition, Json, Output, Status
 from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
-from convergence.db.queries.inspection import EventPage
-from convergence.db.queries.stacks import StackReader, in_service
+from convergence.db.repositories.reads.inspection import EventPage
+from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
-from convergence.engine.asking import LOOK_S, QuestionsPort
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
-from convergence.engine.preview.planned_changes import last_applied
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.questions.planned_changes import last_applied
+from convergence.engine.questions.worker_questions import LOOK_S, QuestionsPort
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import paths_below
 from convergence.engine.reads.filters import (

@@ -9,12 +9,12 @@ from convergence import errors, logs, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
-from convergence.db.queries.stacks import StackFilter, StackReader
+from convergence.db.repositories.reads.stacks import StackFilter, StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.shown_outputs import ShownOutputs
-from convergence.engine.operations.submission import Submission
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.shown_outputs import ShownOutputs
+from convergence.engine.compile.submission import Submission
 from convergence.engine.reads import formats
 from convergence.engine.reads.damage import Damages
 from convergence.engine.reads.filters import stack_query

@@ -12,7 +12,7 @@ from convergence.core.rows import Event
 from convergence.db.statements.applying import events, nodes, resources, snapshots, stacks, traversals
 from convergence.db.statements.applying.changing import BeginNode, takes_more_at_once
 from convergence.db.statements.applying.late_nodes import append_cleanup
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
 from convergence.db.transaction import Ready
 
 TOGETHER: dict[type, Callable[[Writes, Any, Ready, Event | None], None]] = {

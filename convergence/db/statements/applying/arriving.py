@@ -39,11 +39,11 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
+from convergence.db.schema.row_columns import CHUNK, chunks
 from convergence.db.statements.applying.changing import TELL, event_values, is_running, store_event
-from convergence.db.statements.hot import Hot, HotList, among, each_of, refused_where_none
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import CHUNK, chunks
-from convergence.db.statements.together import ANSWER, HotAnswer, Writes
+from convergence.db.statements.prepared.batch import ANSWER, HotAnswer, Writes
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import Hot, HotList, among, each_of, refused_where_none
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))

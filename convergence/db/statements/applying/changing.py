@@ -1,7 +1,7 @@
 """Change or remove the row of a resource for whoever holds it, and tell of it.
 
 Each statement costs a way to the server and back, which takes longer than what the server has to do. PostgreSQL takes
-the change and the event that tells of it in one; for MariaDB see `convergence.db.statements.together`.
+the change and the event that tells of it in one; for MariaDB see `convergence.db.statements.prepared.batch`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from convergence.core.model import NodeStatus, TraversalStatus
 from convergence.core.nesting import DOUBTED
 from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.hot import FewRows, Hot
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import FewRows, Hot
 
 NOBODY = '-'
 # In this form no index serves the owner. PostgreSQL takes no hint, MariaDB none for a DELETE; while a table is new, or

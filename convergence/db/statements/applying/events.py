@@ -10,9 +10,9 @@ from sqlalchemy.engine import Connection
 from convergence.core import effects
 from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, SIGNAL
+from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.applying.changing import store_event
-from convergence.db.statements.row_columns import stored_values
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
 from convergence.db.transaction import Ready
 
 

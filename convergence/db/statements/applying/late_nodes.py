@@ -9,8 +9,8 @@ from convergence.core.effects import AppendCleanup
 from convergence.core.model import NodeStatus, Phase
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import chunks, stored_values
+from convergence.db.schema.row_columns import chunks, stored_values
+from convergence.db.statements.prepared.locking import by_key
 from convergence.errors import Conflict
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))

@@ -11,9 +11,9 @@ from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.statements.applying.arriving import finish
-from convergence.db.statements.hot import Hot
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.together import Writes, expect_one
+from convergence.db.statements.prepared.batch import Writes, expect_one
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import Hot
 from convergence.db.transaction import Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))

@@ -10,12 +10,12 @@ from convergence.core.model import NodeStatus, Status
 from convergence.core.nesting import DOUBTED
 from convergence.core.rows import Event, Resource
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT
+from convergence.db.schema.row_columns import chunks, stored_columns, stored_names
 from convergence.db.statements.applying.changing import change_row, remove_row
-from convergence.db.statements.hot import Hot
-from convergence.db.statements.hot_rows import HotRows
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import chunks, stored_columns, stored_names
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.inserts import HotRows
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import Hot
 from convergence.db.transaction import Ready
 
 INSERT_ROWS = HotRows(RESOURCE, stored_names(Resource), ('id', 'name', 'type'))

@@ -7,8 +7,8 @@ from sqlalchemy.engine import Connection
 
 from convergence.core import effects
 from convergence.db.schema.models import SNAPSHOT, SNAPSHOT_ITEM
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import stored_values
+from convergence.db.schema.row_columns import stored_values
+from convergence.db.statements.prepared.locking import by_key
 
 # The snapshot that a traversal was to take ends with it.
 END_SNAPSHOT = (

@@ -10,12 +10,12 @@ from convergence.core import effects
 from convergence.core.rows import Event, Stack, Template
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.models import CREDENTIALS, STACK, TEMPLATE
+from convergence.db.schema.row_columns import stored_names, stored_values
 from convergence.db.statements.applying.changing import new, update_by_id
 from convergence.db.statements.applying.traversals import ENROL_AGAIN
 from convergence.db.statements.applying.trees import recount, take_room
-from convergence.db.statements.hot import FewRows, Hot, HotList, among
-from convergence.db.statements.row_columns import stored_names, stored_values
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.statement import FewRows, Hot, HotList, among
 from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, StackExists
 
@@ -31,11 +31,19 @@ INSERT_TEMPLATE = FewRows(TEMPLATE, stored_names(Template))
 
 
 def _purge_all_but(length: int) -> Delete:
-    # Rows may still name what a kept one is alike to. Without DISTINCT MySQL would not read the table it deletes from.
+    # Rows may still name the equivalent of a kept template. Without DISTINCT, MySQL refuses to read the
+    # table from which it deletes.
     kept = among(TEMPLATE.c.id, 'keep', length)
-    alike = select(TEMPLATE.c.alike_id).where(kept, TEMPLATE.c.alike_id.is_not(None)).distinct().subquery()
+    equivalent = (
+        select(TEMPLATE.c.equivalent_template_id)
+        .where(kept, TEMPLATE.c.equivalent_template_id.is_not(None))
+        .distinct()
+        .subquery()
+    )
     return delete(TEMPLATE).where(
-        TEMPLATE.c.stack_id == bindparam('stack'), not_(kept), TEMPLATE.c.id.not_in(select(alike.c.alike_id))
+        TEMPLATE.c.stack_id == bindparam('stack'),
+        not_(kept),
+        TEMPLATE.c.id.not_in(select(equivalent.c.equivalent_template_id)),
     )
 
 

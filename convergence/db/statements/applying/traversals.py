@@ -9,12 +9,12 @@ from convergence.core import effects
 from convergence.core.model import NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Traversal
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
+from convergence.db.schema.row_columns import stored_columns, stored_names, stored_values
 from convergence.db.statements.applying.snapshots import END_SNAPSHOT
-from convergence.db.statements.hot import FewRows, Hot
-from convergence.db.statements.hot_rows import HotRows
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import stored_columns, stored_names, stored_values
-from convergence.db.statements.together import Writes
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.inserts import HotRows
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import FewRows, Hot
 from convergence.db.transaction import Ready
 
 INSERT_TRAVERSAL = FewRows(TRAVERSAL, stored_names(Traversal))

@@ -14,9 +14,9 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.effects import RequireRoom
 from convergence.db.schema.models import STACK, TREE
-from convergence.db.statements.hot import Hot
-from convergence.db.statements.row_columns import backend_of
-from convergence.db.statements.together import Writes
+from convergence.db.schema.row_columns import backend_of
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.statement import Hot
 from convergence.errors import require_room
 
 _NO_LIMIT = 2**31 - 1

@@ -33,10 +33,10 @@ from convergence.core.model import NodeStatus, Output
 from convergence.core.rows import Node
 from convergence.db.schema.columns import LONG_TEXT, UNREADABLE, dumps
 from convergence.db.schema.models import SYNC_POINT
+from convergence.db.schema.row_columns import chunks
 from convergence.db.scopes import OneNode
-from convergence.db.statements.hot import HotList, among, each_of
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import chunks
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import HotList, among, each_of
 
 Inputs: TypeAlias = tuple[dict[str, Output], int, tuple[str, ...]]
 """What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""

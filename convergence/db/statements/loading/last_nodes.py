@@ -14,11 +14,7 @@ from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView
 from convergence.db.looking import MANY_LEFTOVERS, SeenNode, awaits_end, only_follower, require_lock
 from convergence.db.schema.models import RESOURCE, SYNC_POINT, TEMPLATE
-from convergence.db.scopes import LastNode
-from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.loading.locked_reads import LAST
-from convergence.db.statements.loading.nodes import seen_node
-from convergence.db.statements.row_columns import (
+from convergence.db.schema.row_columns import (
     AT,
     AT_FOLLOWER,
     AT_STACK,
@@ -28,21 +24,27 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
+from convergence.db.scopes import LastNode
+from convergence.db.statements.loading.locked_reads import LAST
+from convergence.db.statements.loading.nodes import seen_node
+from convergence.db.statements.prepared.statement import Hot, HotList, among
 
-READ_ALIKE = Hot(select(TEMPLATE.c.alike_id, TEMPLATE.c.unlike).where(TEMPLATE.c.id == bindparam('template')))
+READ_EQUIVALENT = Hot(
+    select(TEMPLATE.c.equivalent_template_id, TEMPLATE.c.changed_names).where(TEMPLATE.c.id == bindparam('template'))
+)
 _OTHERS = select(RESOURCE.c.name).order_by(RESOURCE.c.name).limit(MANY_LEFTOVERS)
 READ_LEFTOVERS = Hot(
     _OTHERS.where(
         RESOURCE.c.stack_id == bindparam('stack'),
         RESOURCE.c.template_id.is_distinct_from(bindparam('template')),
-        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(bindparam('alike'))),
+        or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(bindparam('equivalent'))),
     )
 )
 READ_UNLIKE = HotList(
     'names',
     lambda length: _OTHERS.where(
         RESOURCE.c.stack_id == bindparam('stack'),
-        RESOURCE.c.template_id == bindparam('alike'),
+        RESOURCE.c.template_id == bindparam('equivalent'),
         among(RESOURCE.c.name, 'names', length),
     ),
 )
@@ -90,11 +92,11 @@ def last_node(connection: Connection, scope: LastNode) -> NodeView:
 
 def _leftovers(connection: Connection, stack_id: str, template_id: str) -> tuple[str, ...]:
     """Names of rows that are not of a template; see `Template.others`."""
-    found = READ_ALIKE.first(connection, {'template': template_id})
-    alike_id, unlike = found or (None, ())
-    of_stack = {'stack': stack_id, 'template': template_id, 'alike': alike_id}
+    found = READ_EQUIVALENT.first(connection, {'template': template_id})
+    equivalent_template_id, changed_names = found or (None, ())
+    of_stack = {'stack': stack_id, 'template': template_id, 'equivalent': equivalent_template_id}
     names = READ_LEFTOVERS.all(connection, of_stack)
-    for some in chunks(unlike):
+    for some in chunks(changed_names):
         names += READ_UNLIKE.all(connection, {**of_stack, 'names': some})
     return tuple(sorted(name for (name,) in names))[:MANY_LEFTOVERS]
 

@@ -19,11 +19,11 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import NodeStatus
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL, TREE
-from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.outbox import HAS_WEBHOOK, ROOT_ID
-from convergence.db.statements.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
-from convergence.db.statements.together import Rows, Writes, answers_last_alone
+from convergence.db.schema.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
+from convergence.db.statements.applying.outbox import HAS_WEBHOOK, ROOT_ID
+from convergence.db.statements.prepared.batch import Rows, Writes, answers_last_alone
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import Hot, HotList, among
 
 LOCKED = 'convergence.locked'
 """How the settings of a transaction of PostgreSQL begin with the keys of what was locked last, empty for nothing."""

@@ -15,13 +15,7 @@ from convergence.core.views import NodeView
 from convergence.db.looking import SeenNode, needs_rivals, require_lock, row_and_node
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.scopes import FreeNodes, OneNode, OneReplacement
-from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.loading.inputs import ALONG, Inputs, inputs_of_node, known
-from convergence.db.statements.loading.locked_reads import ROW_OF_NODE, LockedRead
-from convergence.db.statements.loading.plans import LOCK_STACK
-from convergence.db.statements.loading.resources import lock_row
-from convergence.db.statements.row_columns import (
+from convergence.db.schema.row_columns import (
     AT,
     AT_NOW,
     AT_STACK,
@@ -34,7 +28,13 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
-from convergence.db.statements.together import Rows, Writes
+from convergence.db.scopes import FreeNodes, OneNode, OneReplacement
+from convergence.db.statements.loading.inputs import ALONG, Inputs, inputs_of_node, known
+from convergence.db.statements.loading.locked_reads import ROW_OF_NODE, LockedRead
+from convergence.db.statements.loading.plans import LOCK_STACK
+from convergence.db.statements.loading.resources import lock_row
+from convergence.db.statements.prepared.batch import Rows, Writes
+from convergence.db.statements.prepared.statement import Hot, HotList, among
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace

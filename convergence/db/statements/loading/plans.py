@@ -14,15 +14,10 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import FinishView, PlanView
+from convergence.db.connections.database import GALERA
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import PROJECT, RESOURCE, STACK, TRAVERSAL
-from convergence.db.scopes import NewStack, SeveralStacks, StackAlone, WholeStack
-from convergence.db.statements.connection import GALERA
-from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.loading.locked_reads import HELD, LOCK_HELD, READ_HELD, rows_by_key
-from convergence.db.statements.loading.resources import held_view, lock_row, locked
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import (
+from convergence.db.schema.row_columns import (
     AT_NOW,
     CHUNK,
     OF_RESOURCE,
@@ -32,8 +27,13 @@ from convergence.db.statements.row_columns import (
     chunks,
     resource_of,
 )
-from convergence.db.statements.together import Writes
-from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
+from convergence.db.scopes import NewStack, SeveralStacks, StackAlone, WholeStack
+from convergence.db.statements.loading.locked_reads import HELD, LOCK_HELD, READ_HELD, rows_by_key
+from convergence.db.statements.loading.resources import held_view, lock_row, locked
+from convergence.db.statements.loading.unopened import UNOPENED_COLUMNS, unopened
+from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import Hot, HotList, among
 from convergence.db.transaction import Missing
 
 LOCK_STACK = Hot(

@@ -15,10 +15,7 @@ from convergence.core.views import FinishView
 from convergence.db.looking import held_row
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.scopes import HeldResource
-from convergence.db.statements.hot import Hot, HotList, among
-from convergence.db.statements.locking import by_key
-from convergence.db.statements.row_columns import (
+from convergence.db.schema.row_columns import (
     AT,
     AT_NOW,
     AT_STACK,
@@ -29,7 +26,10 @@ from convergence.db.statements.row_columns import (
     node_of,
     resource_of,
 )
-from convergence.db.statements.unopened import UNOPENED_COLUMNS, unopened
+from convergence.db.scopes import HeldResource
+from convergence.db.statements.loading.unopened import UNOPENED_COLUMNS, unopened
+from convergence.db.statements.prepared.locking import by_key
+from convergence.db.statements.prepared.statement import Hot, HotList, among
 from convergence.db.transaction import Missing
 
 LOCK_RESOURCE = Hot(

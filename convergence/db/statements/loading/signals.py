@@ -10,11 +10,11 @@ from convergence.core.rows import Stack, Traversal
 from convergence.core.views import SignalView
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SIGNAL, STACK, SYNC_POINT
+from convergence.db.schema.row_columns import STACK_COLUMNS, chunks
 from convergence.db.scopes import UNDONE, SignalledResource
-from convergence.db.statements.hot import Hot
 from convergence.db.statements.loading.plans import READ_TRAVERSAL
 from convergence.db.statements.loading.resources import locked
-from convergence.db.statements.row_columns import STACK_COLUMNS, chunks
+from convergence.db.statements.prepared.statement import Hot
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 

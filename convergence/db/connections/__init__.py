@@ -1,0 +1,1 @@
+"""Connections to a database: drivers, errors, and the engine of a process."""

@@ -1,0 +1,59 @@
+"""Which objects are to be watched, and whose an object is that a service tells of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from convergence.core.model import Status
+from convergence.db.schema.models import OBSERVATION, RESOURCE
+from convergence.db.schema.row_columns import chunks
+from convergence.db.statements.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOf:
+    """A row whose object a service has told of.
+
+    :param is_busy: whether an action of it is in progress, which may wait for just that.
+    """
+
+    resource_id: str
+    stack_id: str
+    is_busy: bool
+
+
+class WatchedObjects:
+    """Answers what is to be watched, and what an event is about."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """The physical ids of what is observed, by type, of some types."""
+        statement = (
+            select(RESOURCE.c.type, RESOURCE.c.physical_id)
+            .join(OBSERVATION, OBSERVATION.c.resource_id == RESOURCE.c.id)
+            .where(RESOURCE.c.type.in_(list(types)), RESOURCE.c.physical_id.is_not(None))
+        )
+        found: dict[str, list[str]] = defaultdict(list)
+        if types:
+            with self._store.reading() as connection:
+                for name, physical_id in connection.execute(statement):
+                    found[name].append(physical_id)
+        return found
+
+    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+        """The rows of a type that have one of these objects."""
+        found: list[ToldOf] = []
+        with self._store.reading() as connection:
+            for some in chunks(list(physical_ids)):
+                mine = select(RESOURCE.c.id, RESOURCE.c.stack_id, RESOURCE.c.status).where(
+                    RESOURCE.c.physical_id.in_(some), RESOURCE.c.type == type_
+                )
+                rows = connection.execute(mine)
+                found += [ToldOf(row.id, row.stack_id, row.status is Status.IN_PROGRESS) for row in rows]
+        return found

@@ -1,0 +1,1 @@
+"""Statements whose SQL text is built once, and batches of them that share one round trip."""

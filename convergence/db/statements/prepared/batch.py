@@ -1,0 +1,370 @@
+"""Several statements on one way to the server and back, where its driver can.
+
+What a transaction writes goes together, and what nothing more is decided by goes with the commit: see
+`convergence.db.connections.drivers`. A server ends such a message at the first statement that fails; so nothing is
+carried out, and nothing committed, of what comes after it.
+
+MariaDB and MySQL answer each statement of a message. Of what psycopg2 sends to PostgreSQL the last one alone is
+answered, and what it has come to is left in a setting of the session, which is read behind the commit.
+
+One that has to find a row fails at PostgreSQL where it does not; at MariaDB and MySQL the one behind it does, which can
+see how many rows it has found. So all of it may go with the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any, TypeAlias
+
+from sqlalchemy.engine import Connection
+
+from convergence.db.connections.committing import COMMIT
+from convergence.db.connections.drivers import SEVERAL
+from convergence.db.connections.failures import is_duplicate
+from convergence.db.statements.prepared.statement import FEW, FewRows, HotCall, as_raised, executed
+from convergence.errors import Conflict
+
+LONGEST = 1 << 18
+"""Characters of values after which a message is sent. A server refuses one of more than 16 MiB, whatever is in it."""
+
+
+ANSWER = 'convergence.answer'
+"""Setting of a session of PostgreSQL with what goes with the commit has come to."""
+
+READ_ANSWER = f"SELECT current_setting('{ANSWER}')"
+"""How it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotAnswer:
+    """What a statement has come to.
+
+    :param found: how many rows it has found.
+    :param number: the one that an UPDATE answers by ``last_insert_id()``.
+    """
+
+    rows: Rows
+    found: int
+    number: int
+
+
+Then: TypeAlias = Callable[[HotAnswer], object]
+"""Told what a statement has come to."""
+
+Rows: TypeAlias = Sequence[Sequence[Any]]
+"""What a statement has answered."""
+
+
+class Writes:
+    """What a transaction writes, in its order. What the server takes one by one is written at once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._refusal: Exception | None = None
+        self._left = _Message(connection)
+        self._in_the_end: list[tuple[HotCall, Callable[[Rows], object]]] = []
+        self._held_rows: dict[FewRows, list[Mapping[str, Any]]] = {}
+        self._takes_several = _takes_several(connection)
+        self._refuses = refuses_by_failing(connection)
+
+    def add(self, call: HotCall, then: Then | None = None, refusal: Exception | None = None) -> None:
+        """One whose answer refuses nothing.
+
+        :param then: only where the server takes several.
+        :param refusal: of an INSERT, raised where there is a row with such a key; so too for what comes after it, which
+            belongs to what is new. Of several the first one.
+        """
+        if refusal is not None and self._refusal is None:
+            self.send()
+            self._refusal = refusal
+        if self._takes_several:
+            self._leave(call, then)
+        else:
+            with self.refused():
+                call.hot.write(self.connection, call.values)
+
+    @contextmanager
+    def refused(self) -> Iterator[None]:
+        """Around what carries out what was added, and around a commit that takes it along.
+
+        :raises Exception: the refusal of what was added first.
+        """
+        try:
+            yield
+        except Exception as error:
+            if self._refusal is None or not is_duplicate(error):
+                raise
+            raise self._refusal from error
+
+    def add_row(self, rows: FewRows, row: Mapping[str, Any]) -> None:
+        """A new row that nothing in the transaction depends on.
+
+        MariaDB and MySQL answer each statement, and to read an answer costs more than to send a row: there it waits for
+        others like it, until `add_held_rows` or the end.
+        """
+        if not self._takes_several or self._refuses:
+            self.add(rows.call([row]))
+            return
+        held = self._held_rows.setdefault(rows, [])
+        held.append(row)
+        if len(held) == FEW:
+            self.add_held_rows()
+
+    def add_held_rows(self) -> None:
+        """Have the rows that wait for others written before what is added next."""
+        held, self._held_rows = self._held_rows, {}
+        for rows, some in held.items():
+            self.add(rows.call(some))
+
+    def add_one(self, call: HotCall, what: str, wanted: int = 1) -> None:
+        """One that has to find so many rows, see `expect_one`. Nothing is committed where it does not."""
+        if self._refuses:
+            self._leave(call.refusing(wanted), None)
+        elif self._takes_several:
+            self._leave(call, lambda answer: expect_one(answer.found, what, wanted))
+            self._left.unchecked = wanted
+        else:
+            expect_one(call.hot.write(self.connection, call.values), what, wanted)
+
+    def write(self, call: HotCall) -> int:
+        """Carry out what was added, and one more; how many rows that found.
+
+        :raises Conflict: see `send`.
+        """
+        if not self._takes_several:
+            return call.hot.write(self.connection, call.values)
+        found: list[int] = []
+        self._leave(call, lambda answer: found.append(answer.found), checks=False)
+        self.send()
+        return found[0]
+
+    def read_in_the_end(self, call: HotCall, then: Callable[[Rows], object]) -> None:
+        """Have something read that may as well be read when all is committed.
+
+        :param then: told the answer, when there is one.
+        """
+        if self._refuses:
+            self._in_the_end.append((call, then))
+        elif self._takes_several:
+            self._leave(call, lambda answer: then(answer.rows))
+        else:
+            then(call.hot.all(self.connection, call.values))
+
+    def afterwards(self, step: Callable[[], object]) -> None:
+        """Have something done when it is known what has become of all that was added."""
+        if self._left.calls:
+            self._left.steps.append(step)
+        else:
+            step()
+
+    def send(self) -> None:
+        """Carry out what was added.
+
+        :raises Conflict: something is not as it was when the decision was made.
+        """
+        left, self._left = self._left, _Message(self.connection)
+        with self.refused():
+            left.send()
+
+    def read(self, *calls: HotCall) -> list[Rows]:
+        """Carry out what was added, and read; each sees what was committed before its turn.
+
+        :raises Conflict: see `send`.
+        """
+        along = calls if self._takes_several else ()
+        if self._refuses:
+            # It answers the last one alone: the first that is read goes along, and the others go by themselves.
+            along = calls[:1] if self._left.calls else ()
+        found: list[Rows] = []
+        for call in along:
+            self._leave(call, lambda answer: found.append(answer.rows), checks=False)
+        self.send()
+        return found + [call.hot.all(self.connection, call.values) for call in calls[len(along) :]]
+
+    def end(self) -> None:
+        """Carry out all that is left, before something else is done.
+
+        :raises Conflict: see `send`.
+        """
+        self.add_held_rows()
+        self._read_what_is_last(())
+        self.send()
+
+    def send_with_commit(self) -> None:
+        """The same, where nothing but the commit comes after it: what may go with that, goes with that.
+
+        :raises Conflict: see `send`; perhaps not before the commit.
+        """
+        self.add_held_rows()
+        # One answer comes from behind the commit.
+        behind = self._in_the_end[-1:] if self._left.calls and not self._left.is_answered else []
+        self._read_what_is_last(behind)
+        first, last = self._left.parts()
+        last.behind = behind
+        self._left = _Message(self.connection)
+        with self.refused():
+            first.send()
+        if last.calls:
+            if not self.connection.in_transaction():
+                self.connection.begin()  # where nothing was begun nothing is committed
+            driven: Any = self.connection.connection.dbapi_connection
+            driven.with_commit = partial(last.send, commits=True)
+
+    def _read_what_is_last(self, but: Sequence[object]) -> None:
+        last, self._in_the_end = self._in_the_end[: len(self._in_the_end) - len(but)], []
+        for call, then in last:
+            then(self.read(call)[0])
+
+    def _leave(self, call: HotCall, then: Then | None, *, checks: bool = True) -> None:
+        """:param checks: False where the answers to all come before anything else is done."""
+        if self._refuses and self._left.is_answered:
+            self.send()
+        self._left.add(call, then, checks=checks)
+        self._left.length += sum(len(value) for value in call.values.values() if isinstance(value, str))
+        if self._left.length > LONGEST:
+            self.send()
+
+
+@dataclass(slots=True)
+class _Message:
+    """What goes together.
+
+    :param calls: with those that want to know the answers.
+    :param refusing: the number of the last one whose answer has to be known before the commit; 0: none.
+    :param unchecked: of MariaDB and MySQL: how many rows the last one has to find; 0: any number.
+    :param behind: what is read behind the commit, if anything; only for PostgreSQL.
+    :param length: of its values.
+    """
+
+    connection: Connection
+    calls: list[tuple[HotCall, Then | None]] = field(default_factory=list)
+    behind: Sequence[tuple[HotCall, Callable[[Rows], object]]] = ()
+    steps: list[Callable[[], object]] = field(default_factory=list)
+    refusing: int = 0
+    unchecked: int = 0
+    length: int = 0
+
+    def add(self, call: HotCall, then: Then | None, *, checks: bool) -> None:
+        """One more; where it can, it sees whether the one before has found what it was for."""
+        if self.unchecked:
+            checking = call.checking(self.unchecked) if checks else None
+            if checking is None:
+                self.refusing = len(self.calls)
+            call, self.unchecked = checking or call, 0
+        self.calls.append((call, then))
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody wants to know the answer to the last of them."""
+        return bool(self.calls) and self.calls[-1][1] is not None
+
+    def parts(self) -> tuple[_Message, _Message]:
+        """What has to be known before the commit, and the rest."""
+        refusing = len(self.calls) if self.unchecked else self.refusing
+        first = _Message(self.connection, self.calls[:refusing])
+        last = _Message(self.connection, self.calls[refusing:])
+        (last if last.calls else first).steps.extend(self.steps)
+        return first, last
+
+    def send(self, *, commits: bool = False) -> None:
+        if self.calls:
+            behind = [call for call, _ in self.behind]
+            answers = _carried_out(self.connection, [call for call, _ in self.calls], behind, commits=commits)
+            for (_, then), answer in zip(self.calls, answers, strict=False):
+                if then is not None:
+                    then(answer)
+            for _, tell in self.behind:
+                tell(answers[-1].rows)
+        for step in self.steps:
+            step()
+
+
+def expect_one(count: int, what: str, wanted: int = 1) -> None:
+    """See that a statement has found the one row that it was for, or so many.
+
+    :raises Conflict: it has not.
+    """
+    if count != wanted:
+        raise Conflict(f'{what} is not as it was read')
+
+
+def refuses_by_failing(connection: Connection) -> bool:
+    """Whether a statement that has to find a row fails at the server where it does not."""
+    return connection.dialect.name == 'postgresql'
+
+
+def answers_last_alone(connection: Connection) -> bool:
+    """Whether of several statements in one text only the last one is answered."""
+    return refuses_by_failing(connection)
+
+
+def _takes_several(connection: Connection) -> bool:
+    return SEVERAL in connection.info
+
+
+def _carried_out(
+    connection: Connection, calls: Sequence[HotCall], behind: Sequence[HotCall] = (), *, commits: bool = False
+) -> list[HotAnswer]:
+    """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place.
+
+    :param behind: for PostgreSQL, what comes behind the commit.
+    """
+    if refuses_by_failing(connection):
+        return _answered_at_last(connection, calls, behind, commits=commits)
+    forms = [call.hot.form(connection.dialect) for call in calls]
+    text = '; '.join([*(form.text for form in forms), *((COMMIT,) if commits else ())])
+    given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
+    cursor = executed(connection, text, tuple(chain(*given)), lambda cursor, *sent: cursor.execute(*sent))
+    found = []
+    try:
+        for place in range(len(forms) + commits):
+            if place:
+                cursor.nextset()
+            found.append((cursor.fetchall(), cursor.description, cursor.rowcount, cursor.lastrowid))
+        cursor.close()
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise as_raised(connection, text, error) from error
+    # Not before all of it has arrived: what is read here may not be understood, and the connection is used again.
+    return [
+        HotAnswer(form.understood(rows, description), count, number)
+        for form, (rows, description, count, number) in zip(forms, found, strict=False)
+    ]
+
+
+def _answered_at_last(
+    connection: Connection, calls: Sequence[HotCall], behind: Sequence[HotCall], *, commits: bool
+) -> list[HotAnswer]:
+    every = [*calls, *behind]
+    forms = [call.hot.form(connection.dialect) for call in every]
+    given = [form.parameters(call.values) for form, call in zip(forms, every, strict=True)]
+    is_left_in_setting = commits and not behind and calls[-1].hot.leaves_answer
+
+    def joined(texts: Sequence[str]) -> str:
+        if not commits:
+            return '; '.join(texts)
+        after = [READ_ANSWER] if is_left_in_setting else texts[len(calls) :]
+        return '; '.join([*texts[: len(calls)], COMMIT, *after])
+
+    whole = joined([form.text for form in forms])
+
+    def send(cursor: Any, text: str, parameters: Any) -> None:
+        pieces = [form.text for form in forms]
+        if text is not whole:  # whoever listens has made something else of it
+            pieces = [piece for piece in text.split('; ') if piece not in (COMMIT, READ_ANSWER)]
+        made = [
+            form.called(connection, cursor, values) if piece == form.text else cursor.mogrify(piece, values).decode()
+            for form, piece, values in zip(forms, pieces, given, strict=True)
+        ]
+        cursor.execute(joined(made))
+
+    cursor = executed(connection, whole, given, send)
+    rows = cursor.fetchall() if cursor.description else []
+    cursor.close()
+    if rows and not is_left_in_setting:
+        rows = forms[-1].understood(rows, cursor.description)
+    nothing = HotAnswer((), 0, 0)
+    return [*[nothing] * (len(every) - 1), HotAnswer(rows, cursor.rowcount, 0)]
