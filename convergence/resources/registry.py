@@ -190,15 +190,6 @@ class Registry:
             'description': (kind.__doc__ or '').strip().partition('\n')[0],
         }
 
-    def takes_any_property(self, name: str) -> bool:
-        """Return True if a type accepts properties that it does not declare."""
-        return PropertySchema.of(self.get(name).Properties).rest is not None
-
-    def secret_properties(self, name: str) -> frozenset[str]:
-        """Return the names of the properties that a type declares as secret."""
-        declared = PropertySchema.of(self.get(name).Properties).properties
-        return frozenset(name for name, each in declared.items() if each.declaration.secret)
-
 
 def _require_description(declared: tuple[type[Any], type[Any] | None]) -> None:
     """See that properties and attributes can be described, as a class declares them once and for all."""

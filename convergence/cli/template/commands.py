@@ -17,6 +17,7 @@ from convergence import template as language
 from convergence.cli.template import authoring, report
 from convergence.cli.template.files import load
 from convergence.cli.template.installed import given, installed_types, template_checker, unreadable
+from convergence.resources.catalog import RegistryCatalog
 from convergence.template.authoring import json_schema
 from convergence.template.authoring.check import Findings, TemplateChecker
 from convergence.template.authoring.json_schema import language_versions, meaning
@@ -99,7 +100,7 @@ def schema(output: Path | None) -> None:
     It knows every section and function of the language and the properties of the installed resource types. An editor
     with it completes names and marks mistakes while you type; `convergence template validate` finds more.
     """
-    text = json.dumps(json_schema.schema(installed_types()), indent=2, ensure_ascii=False) + '\n'
+    text = json.dumps(json_schema.schema(RegistryCatalog(installed_types())), indent=2, ensure_ascii=False) + '\n'
     if output is None:
         click.echo(text, nl=False)
         return

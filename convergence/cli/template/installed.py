@@ -22,6 +22,7 @@ from convergence.engine.nesting.giving import NestingLimits
 from convergence.errors import Problem, StackValidationFailed
 from convergence.expressions import evaluator
 from convergence.resources.builtin.local.provider import LocalProvider
+from convergence.resources.catalog import RegistryCatalog
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.registry import Registry
@@ -98,7 +99,7 @@ def template_checker(
     """
     types, installation = installed_types(), local_installation(tolerant=tolerant)
     validator = EngineValidator(types, installation, ignore_unknown_types)
-    return TemplateChecker(types, validator, installation, parameters, require)
+    return TemplateChecker(RegistryCatalog(types), validator, installation, parameters, require)
 
 
 def local_installation(*, tolerant: bool = False) -> language.Installation:

@@ -10,7 +10,7 @@ from convergence.template import Compiled
 
 
 class TypeCatalog(Protocol):
-    """The installed resource types by name. `convergence.resources.registry.Registry` is one."""
+    """The installed resource types by name. See `convergence.resources.catalog.RegistryCatalog`."""
 
     def __contains__(self, name: object) -> bool:
         """Return True if the type is installed."""
