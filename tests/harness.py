@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
+from convergence_simulator.memory.store import MemoryStore
+from convergence_simulator.storage import ports as memory_ports
 
 from convergence.core.claim import Worker
 from convergence.core.model import NODES_IN_A_MESSAGE, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connections.database import connect
-from convergence.db.memory.store import MemoryStore
 from convergence.db.ports import Ports
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.schema.columns import database_now
@@ -35,7 +36,6 @@ from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.engine.wiring import EngineOptions, wire_engine
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.registry import Registry
-from convergence.simulator.storage import ports as memory_ports
 from convergence.worker.attempt import Pace
 from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService

@@ -242,7 +242,7 @@ class Of(ResourceType[Any]):
 class Unfit(Of):
     """Looks at the rest of the template."""
 
-    def unfit(self, properties: Any, names: Any) -> Iterable[str]:
+    def cross_check(self, properties: Any, names: Any) -> Iterable[str]:
         """Nothing, but it was asked."""
         return []
 

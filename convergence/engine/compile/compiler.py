@@ -24,7 +24,7 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.resources.registry import Registry
-from convergence.resources.secrets import Declared, known_secrets
+from convergence.resources.secrets import DeclaredSecrets, known_secrets
 from convergence.resources.validation import validate
 from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.values import replace
@@ -68,12 +68,12 @@ class Goals:
         self._reader = reader
         self._registry = self.types = registry
         self._limits = limits
-        self.discretion = discretion = Declared(registry)
-        self._installation = template.Installation(limits, installed_checks(), evaluator(), discretion)
+        self.secret_policy = secret_policy = DeclaredSecrets(registry)
+        self._installation = template.Installation(limits, installed_checks(), evaluator(), secret_policy)
         self._tolerant = replace(self._installation, checks=installed_checks().tolerating())
         # What was accepted once is not questioned again: a moment in the future does not stay there.
         self.yaql = evaluator()
-        self._accepted = template.Installation(limits, yaql=self.yaql, discretion=discretion)
+        self._accepted = template.Installation(limits, yaql=self.yaql, secret_policy=secret_policy)
         self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest)
         self.kept = CompiledTemplates(limits, most_bytes)
         self.sent = Sent(limits, self._accepted, most_bytes // 16)
@@ -105,7 +105,7 @@ class Goals:
             self._check(compiled, submission, project_id, permits, sound=before)
             compiled = self.kept.keep(key, identity, with_implied(compiled, submission.implied or {}))
         self._sound.keep(key, _FoundRight(permits, circumstances))
-        logs.conceal(compiled.secrets)
+        logs.mask_also(compiled.secrets)
         self.refuse_changed(stack, compiled)
         said = submission.implied
         return compiled if said is not None else with_implied(compiled, ask_for_implied(compiled, self._registry))
@@ -128,7 +128,7 @@ class Goals:
         self, key: str, compiled: template.Compiled, submission: Submission, project_id: str, permits: Permits
     ) -> bool:
         """Whether what was right once still is: by what the user may use, the types, and services that are asked."""
-        logs.conceal(compiled.secrets)
+        logs.mask_also(compiled.secrets)
         sound = compiled.goal if self._sound.get(key) is not None else NOTHING
         try:
             self._check(compiled, submission, project_id, permits, sound=sound)
@@ -287,7 +287,7 @@ class Goals:
                 compiled.problems.raise_any()
                 compiled = self.kept.keep(key, identity, with_implied(compiled, submission.implied or {}))
             self.kept.note(template_id, key)
-        logs.conceal(compiled.secrets)
+        logs.mask_also(compiled.secrets)
         return row, compiled
 
     def compiled(self, stack: Stack, template_id: str) -> template.Compiled:
@@ -298,7 +298,7 @@ class Goals:
         kept = self.kept.of_row(template_id, identity_of(stack))
         if kept is None:
             return self.stored(stack, template_id)[1]
-        logs.conceal(kept.secrets)
+        logs.mask_also(kept.secrets)
         return kept
 
     def _analyse(
@@ -323,7 +323,7 @@ class Goals:
             total = len(compiled.goal.definitions)
             anew = total if compiled.as_read is None else compiled.as_read.anew
             LOG.debug('%d of %d resources of stack %s were read anew', anew, total, stack.id)
-        logs.conceal(compiled.secrets)
+        logs.mask_also(compiled.secrets)
         return self.nesting(with_asked(compiled, submission), submission, stack.project_id)
 
     def nesting(
@@ -346,7 +346,7 @@ class Goals:
         whole = replace(compiled, goal=Goal({**definitions, **nested}, compiled.goal.asked))
         if project_id is None:
             return whole
-        return with_hidden(whole, self.foresight.stacks(whole, submission, project_id), self.discretion)
+        return with_hidden(whole, self.foresight.stacks(whole, submission, project_id), self.secret_policy)
 
 
 def identity_of(stack: Stack) -> template.StackIdentity:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from convergence import template
 from convergence.core.model import Goal
 from convergence.engine.compile.nested_preview import ForeseenStack
-from convergence.template.secrets import PROPERTIES, Discretion, outermost, reading, tells_hidden, with_places
+from convergence.template.secrets import PROPERTIES, SecretPolicy, outermost, reading, tells_hidden, with_places
 from convergence.values import replace
 
 
 def with_hidden(
-    compiled: template.Compiled, nested: Iterable[ForeseenStack], discretion: Discretion
+    compiled: template.Compiled, nested: Iterable[ForeseenStack], secret_policy: SecretPolicy
 ) -> template.Compiled:
     """The same, with the properties noted as hidden that are hidden parameters of nested stacks.
 
@@ -20,13 +20,13 @@ def with_hidden(
     """
     definitions = dict(compiled.goal.definitions)
     for each in nested:
-        inner = with_hidden(each.compiled, each.below, discretion)
+        inner = with_hidden(each.compiled, each.below, secret_policy)
         hidden = [
             (PROPERTIES, name) for name, each_one in inner.parameters.items() if each_one.hidden and not each_one.pseudo
         ]
         if not hidden:
             continue
-        telling = _telling(inner, discretion)
+        telling = _telling(inner, secret_policy)
         own = definitions[each.definition.name]
         definitions[own.name] = replace(
             own,
@@ -37,14 +37,14 @@ def with_hidden(
         definitions[name].hidden == one.hidden for name, one in compiled.goal.definitions.items()
     ):
         return compiled
-    return replace(compiled, goal=Goal(with_places(definitions, discretion), compiled.goal.asked))
+    return replace(compiled, goal=Goal(with_places(definitions, secret_policy), compiled.goal.asked))
 
 
-def _telling(compiled: template.Compiled, discretion: Discretion) -> set[str]:
+def _telling(compiled: template.Compiled, secret_policy: SecretPolicy) -> set[str]:
     """The outputs that may tell something hidden."""
     definitions = compiled.goal.definitions
 
     def asked(name: str, attribute: str | None) -> bool:
-        return name in definitions and tells_hidden(definitions[name], attribute, discretion)
+        return name in definitions and tells_hidden(definitions[name], attribute, secret_policy)
 
     return {name for name, each in compiled.outputs.items() if each.hidden or list(reading(each.value, asked))}

@@ -56,11 +56,11 @@ def _of_resource(
     kind: NestedType[Any],
     check: CheckSubmission,
 ) -> Iterator[Problem]:
-    concealed = within(definition.concealed, PROPERTIES)
+    masked_paths = within(definition.masked_paths, PROPERTIES)
     known = PropertySchema.of(kind.Properties).known(definition.properties)
     told: set[str] = set()
     try:
-        for each in kind.foreseen(known, submission.files, concealed):
+        for each in kind.foreseen(known, submission.files, masked_paths):
             for problem in _problems(check, submission_of(submission, definition, each.wanted)):
                 tail = _tail(problem, each)
                 message = led_to(definition.name, problem.message, definition.shown_type)

@@ -51,7 +51,7 @@ def submission_of(
     given: dict[str, Json] = {name: value for name, value in wanted.parameters.items() if value is not None}
     if given:
         environment['parameters'] = given
-    properties = {str(path[0]) for path in within(definition.concealed, PROPERTIES) if path}
+    properties = {str(path[0]) for path in within(definition.masked_paths, PROPERTIES) if path}
     hidden = sorted((properties | wanted.hidden) & set(given))
     if hidden:
         names: list[Json] = [*hidden]
@@ -70,7 +70,7 @@ def facade_of(definition: Definition, files: Mapping[str, str], known: Mapping[s
     text = files.get(definition.type, '')
     if not any(word in text for word in _ASKING):
         return {}
-    hidden = bool([*within(definition.concealed, METADATA)])
+    hidden = bool([*within(definition.masked_paths, METADATA)])
     return {**known, 'deletion_policy': definition.deletion_policy.value, 'hidden': hidden}
 
 

@@ -272,7 +272,7 @@ class Foresight:
         self, definition: Definition, submission: Submission, project_id: str
     ) -> tuple[StackWanted | None, frozenset[str]]:
         """See `_wants`, of a resource of which only what the template says is known."""
-        hidden = within(definition.concealed, PROPERTIES)
+        hidden = within(definition.masked_paths, PROPERTIES)
         try:
             known = template.preview(definition.properties, {}, evaluator(), hidden)
         except errors.ConvergenceError:

@@ -123,8 +123,8 @@ class DriftAcceptance:
 
     def _hidden(self, row: Resource) -> list[tuple[str | int, ...]]:
         types = self._stacks.goals.types
-        concealed = [place for each in made_from(row) for place in within(each.concealed, PROPERTIES)]
-        return [*concealed, *secret_places(types, row.type, row.properties)]
+        masked_paths = [place for each in made_from(row) for place in within(each.masked_paths, PROPERTIES)]
+        return [*masked_paths, *secret_places(types, row.type, row.properties)]
 
     def _check(self, row: Resource, seen: Observation, names: Sequence[str]) -> None:
         """See that the type would take the live values in a template: the next update gives them to it."""

@@ -147,7 +147,7 @@ class ResourceRepairs:
                 f'Resource {name} of stack {stack.name} stands for an object that belongs to others: never changed.'
             )
         types = self._stacks.goals.types
-        if not types.nests(row.type) and not types.get(row.type).observes():
+        if not types.nests(row.type) and not types.get(row.type).implements('observe'):
             raise errors.NotSupported(
                 f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not tell '
                 'what is really there. Where its object is broken, mark it unhealthy and update the stack.'

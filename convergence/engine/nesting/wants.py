@@ -203,7 +203,7 @@ class Wants:
             members=lambda: self._members(present),
             present_parameters=_parameters(now),
             update_policy=self._policy(definition),
-            concealed=within(definition.concealed, PROPERTIES),
+            masked_paths=within(definition.masked_paths, PROPERTIES),
             required=lambda reference: self._required(stack, definition, reference),
         )
 
@@ -217,8 +217,8 @@ class Wants:
             metadata = template.resolve(made_from.metadata, {}, self._goals.yaql)
         except template.EvaluationFailed:
             metadata = {}
-        concealed = tuple((PROPERTIES, *path) for path in within(made_from.concealed, PROPERTIES))
-        return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, concealed)
+        masked_paths = tuple((PROPERTIES, *path) for path in within(made_from.masked_paths, PROPERTIES))
+        return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, masked_paths)
 
     def _policy(self, definition: Definition) -> Document:
         policy = template.resolve(definition.update_policy, {}, self._goals.yaql)

@@ -92,7 +92,7 @@ def _metadata(row: Resource) -> Json:
     """What the template says, as far as it may be shown."""
     if row.definition is None:
         return {}
-    shown: Json = masked_at(row.definition.metadata, within(row.definition.concealed, METADATA))
+    shown: Json = masked_at(row.definition.metadata, within(row.definition.masked_paths, METADATA))
     return shown
 
 

@@ -21,7 +21,7 @@ from convergence.expressions import evaluator
 from convergence.resources.contract import ResourceType
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply
 from convergence.resources.registry import Registry
-from convergence.resources.secrets import concealed_texts
+from convergence.resources.secrets import masked_texts
 from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.values import replace
 
@@ -96,7 +96,7 @@ class Inquiry:
             resource_id,
             dict(wanted),
             _metadata(definition),
-            secrets=tuple(sorted({*secrets, *definition.secrets, *concealed_texts(definition, wanted)})),
+            secrets=tuple(sorted({*secrets, *definition.secrets, *masked_texts(definition, wanted)})),
         )
         self._questions.setdefault(question.key, question)
         return self._replies.get(question.key, UNASKED)
@@ -119,10 +119,10 @@ def doubts(
     """What types say of the resources of a template all of whose values are known; it belongs to no stack."""
     for definition in compiled.goal.definitions.values():
         kind = registry.get(definition.type) if definition.type in registry else None
-        if kind is None or kind.nests or not kind.validates() or definition.external_id is not None:
+        if kind is None or kind.nests or not kind.implements('validate') or definition.external_id is not None:
             continue
         try:
-            hidden = within(definition.concealed, PROPERTIES)
+            hidden = within(definition.masked_paths, PROPERTIES)
             wanted = template.preview(definition.properties, {}, evaluator(), hidden)
         except ConvergenceError:
             continue
@@ -153,9 +153,9 @@ class TypesAsked:
         """What would become of a resource, as far as its type knows better; and why the update must fail, or ''."""
         if self._inquiry is None or kind.nests or definition.external_id is not None:
             return planned, ''
-        if planned.fate in (PreviewedAction.ADDED, PreviewedAction.REPLACED) and kind.validates():
+        if planned.fate in (PreviewedAction.ADDED, PreviewedAction.REPLACED) and kind.implements('validate'):
             return self._made(self._inquiry, planned, definition)
-        if planned.fate is PreviewedAction.UPDATED and kind.plans() and _is_plain(planned, definition, row):
+        if planned.fate is PreviewedAction.UPDATED and kind.implements('plan') and _is_plain(planned, definition, row):
             assert row is not None
             return self._updated(self._inquiry, planned, definition, row)
         return planned, ''
@@ -210,5 +210,5 @@ def _but(planned: PlannedChange, more: str) -> PlannedChange:
 
 def _metadata(definition: Definition) -> Any:
     """The metadata, where they are known without what other resources tell."""
-    metadata = template.preview(definition.metadata, {}, evaluator(), within(definition.concealed, METADATA))
+    metadata = template.preview(definition.metadata, {}, evaluator(), within(definition.masked_paths, METADATA))
     return {} if template.has_unknown(metadata) else metadata

@@ -20,7 +20,7 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
-from convergence.resources.secrets import concealed_texts
+from convergence.resources.secrets import masked_texts
 from convergence.template import Previewed
 from convergence.template.secrets import PROPERTIES, within
 from convergence.values import replace
@@ -183,11 +183,11 @@ class PlannedChanges:
 
     def _previewed(self, definition: Definition, row: Resource | None) -> Previewed:
         """The properties, as far as they are known; what they say of hidden values is in no error."""
-        hidden = within(definition.concealed, PROPERTIES)
+        hidden = within(definition.masked_paths, PROPERTIES)
         wanted = template.preview(definition.properties, self._inputs, evaluator(), hidden)
         if row is not None and row.type == definition.type and isinstance(wanted, dict):
             wanted = dict(with_accepted(row.accepted, wanted)[0])
-        logs.conceal(concealed_texts(definition, wanted))
+        logs.mask_also(masked_texts(definition, wanted))
         return wanted
 
     def _decided(self, definition: Definition, row: Resource | None) -> PlannedChange:
@@ -223,7 +223,7 @@ class PlannedChanges:
         problems = PropertySchema.of(kind.Properties).check(
             wanted,
             lambda *path: self._compiled.place('resources', definition.name, 'properties', *path),
-            within(definition.concealed, PROPERTIES),
+            within(definition.masked_paths, PROPERTIES),
         )
         for problem in problems:
             self._problem(definition, problem.message, problem.place)

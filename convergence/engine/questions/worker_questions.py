@@ -119,7 +119,5 @@ def _unanswered(error: Exception, questions: Sequence[TypeQuestion]) -> list[Typ
 
 
 def _masked(reply: TypeReply) -> TypeReply:
-    """Without what is concealed where the request is served."""
-    return TypeReply(
-        reply.is_known, logs.concealed(reply.reason), reply.change, reply.attributes, reply.wants_credentials
-    )
+    """Without what is masked while the request is served."""
+    return TypeReply(reply.is_known, logs.masked(reply.reason), reply.change, reply.attributes, reply.wants_credentials)

@@ -120,7 +120,7 @@ class DriftReads(Reading[StackReader]):
         return [(each, goals.get(each.row.name, {})) for each in known]
 
     def _wanted(self, definition: Definition, outputs: Mapping[str, Output], row: Resource) -> Mapping[str, Json]:
-        hidden = within(definition.concealed, PROPERTIES)
+        hidden = within(definition.masked_paths, PROPERTIES)
         try:
             resolved = template.resolve(definition.properties, outputs, evaluator(), None, hidden)
         except errors.ConvergenceError:
@@ -180,7 +180,7 @@ class DriftReads(Reading[StackReader]):
             place
             for definition in made_from(row)
             for place in (
-                *within(definition.concealed, PROPERTIES),
+                *within(definition.masked_paths, PROPERTIES),
                 *secret_places(self._goals.types, row.type, row.properties),
             )
         ]

@@ -158,7 +158,7 @@ class StackReads(Reading[StackReader]):
         kept = (summary or {}).get('outputs')
         if kept is not None:
             goal = ShownOutputs.from_document(kept)
-            logs.conceal(goal.secrets)
+            logs.mask_also(goal.secrets)
             return goal
         compiled = self._compiled(stack)
         return ShownOutputs({}) if compiled is None else ShownOutputs.of(compiled)

@@ -170,11 +170,11 @@ class SignalOperations:
             signal_count=lambda: self._reader.count_signals(row.id),
             software=ProjectSoftware(self._software, stack.project_id),
         )
-        with logs.concealing(known_secrets(row, self._types)):
+        with logs.masking(known_secrets(row, self._types)):
             try:
-                return logs.concealed(str(kind.signal(call, details)))
+                return logs.masked(str(kind.signal(call, details)))
             except PluginFailure as error:
-                text = logs.concealed(str(error))
+                text = logs.masked(str(error))
                 raise errors.Invalid(f'The signal to {row.name} makes no sense: {text}') from error
 
     def _receive(
