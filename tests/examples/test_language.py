@@ -7,8 +7,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from convergence.cli.template.installed import installed_types
 from convergence.cli.template.files import load
+from convergence.cli.template.installed import installed_types
 from convergence.cmd.embedded import Embedded
 from convergence.concurrency import Executor
 from convergence.config import (
