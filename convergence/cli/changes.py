@@ -1,4 +1,4 @@
-"""What an update does to each resource: as announced, and as it came. Pure."""
+"""Compares the preview of an update with its result, resource by resource. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from convergence.documents import Document
 
 
 class ResourceOutcome(StrEnum):
-    """What becomes of a resource."""
+    """The effect of an update on a resource."""
 
     KEPT = 'kept'
     UPDATED = 'updated in place'
@@ -25,21 +25,21 @@ _ANNOUNCED = {
     'added': ResourceOutcome.ADDED,
     'deleted': ResourceOutcome.REMOVED,
 }
-"""The keys of what `preview_update_stack` answers."""
+"""The keys in the answer of `preview_update_stack`."""
 
 
 def announced(preview: Mapping[str, Iterable[Document]]) -> dict[str, ResourceOutcome]:
-    """What a preview says will become of each resource, by name."""
+    """Return the effect on each resource that a preview lists, by name."""
     return {str(one['resource_name']): change for key, change in _ANNOUNCED.items() for one in preview.get(key, ())}
 
 
 def happened(
     before: Iterable[Document], after: Iterable[Document], events: Iterable[Document], stack_id: str
 ) -> dict[str, ResourceOutcome]:
-    """What became of each resource, by name.
+    """Return the effect that an update had on each resource, by name.
 
-    :param before: the resources before the update, and `after` those when it was complete.
-    :param events: what happened in between; those of the stack itself, known by its id, are no resource's.
+    :param before: the resources before the update; `after`: the resources when it was complete.
+    :param events: the events of the update; those of the stack itself have the stack's id.
     """
     old = {str(one['resource_name']): one['physical_resource_id'] for one in before}
     new = {str(one['resource_name']): one['physical_resource_id'] for one in after}

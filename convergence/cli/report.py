@@ -1,4 +1,4 @@
-"""What is printed between and after operations: headings, comparisons, and checks that passed or did not."""
+"""Prints headings, comparisons and the results of checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = {True: ('\N{CHECK MARK}', 'ok', 'green'), False: ('\N{BALLOT X}', 'NO',
 
 
 class Report:
-    """Prints to a console, and remembers which checks failed."""
+    """Prints to a console and counts the checks that pass and fail."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -24,21 +24,21 @@ class Report:
         self.failed: list[str] = []
 
     def title(self, text: str) -> None:
-        """A heading."""
+        """Print a heading."""
         self.console.print(Text(f'\n{text}', 'bold'))
 
     def say(self, text: str, style: str = '') -> None:
-        """A sentence."""
+        """Print a sentence."""
         self.console.print(Padding(Text(text, style), (0, 0, 0, 2), expand=False))
 
     def space(self) -> None:
-        """An empty line."""
+        """Print an empty line."""
         self.console.print()
 
     def check(self, what: str, holds: bool, detail: str = '') -> bool:
-        """Say whether something that must be true is true.
+        """Print the result of a check, and return it.
 
-        :param detail: what was found, shown where it is not true.
+        :param detail: the cause, printed if the check fails.
         """
         mark, plain, style = _MARKS[holds]
         if holds:
@@ -52,7 +52,7 @@ class Report:
         return holds
 
     def comparison(self, announced: Mapping[str, ResourceOutcome], happened: Mapping[str, ResourceOutcome]) -> bool:
-        """What was announced for each resource beside what came; whether all of it is the same."""
+        """Print the preview beside the result for each resource. Return True if they are the same."""
         grid = _grid(columns=4)
         grid.add_row('', *(Text(head, 'dim') for head in ('', 'announced', 'happened', '')))
         for name in dict.fromkeys((*announced, *happened)):

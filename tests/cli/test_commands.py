@@ -136,12 +136,12 @@ def test_a_delete_leaves_behind_what_it_is_told_to_and_ends_with_saying_so(run):
     code, out, _ = run('stack', 'delete', 'left', '--leave', 'a', '--dry-run')
     assert code == 0
     assert (
-        f'! a  OS::Heat::TestResource  is forgotten, and its object left behind: physical id {left["physical_resource_id"]}'
+        f'! a  OS::Heat::TestResource  is deleted, and its object is kept: physical id {left["physical_resource_id"]}'
         in out
     )
     assert (
         out.splitlines()[-1]
-        == 'Plan: 0 to add, 0 to update, 0 to replace, 1 to remove, 1 to leave behind; 0 unchanged.'
+        == 'Plan: 0 to add, 0 to update, 0 to replace, 1 to remove, 1 to keep unmanaged; 0 unchanged.'
     )
     code, _, err = run('stack', 'delete', 'left', '--leave', 'a', '--yes', '--wait')
     assert code == 0, err
@@ -234,7 +234,7 @@ def test_a_plan_is_carried_out_once(run, tmp_path):
     assert run('apply', 'p.json', '--wait')[0] == 0
     assert run('stack', 'outputs', 'saved', 'said', '-f', 'value')[1] == 'two\n'
     code, _, err = run('apply', 'p.json')
-    assert code == 4 and 'Nothing was done now' in err
+    assert code == 4 and 'The plan was not applied' in err
     (tmp_path / 'p.json').write_text('{}')
     assert run('apply', 'p.json')[0] == 2
 

@@ -1,4 +1,4 @@
-"""The commands of ``convergence stack`` that do something with a stack as it is, or end what is being done with it."""
+"""``convergence stack cancel``, ``rollback``, ``suspend``, ``resume`` and ``check``."""
 
 from __future__ import annotations
 
@@ -34,35 +34,33 @@ def _acted(
 
 @click.command(epilog=EPILOG)
 @STACK
-@click.option('--now', is_flag=True, help='Wait for nothing: stop at once what is running.')
+@click.option('--now', is_flag=True, help='Stop running steps at once.')
 @waitable
 @printing
 @connected
 def cancel(api: Api, output: ResultPrinter, name: str, now: bool, **given: Any) -> int:
-    """End the operation that is going on, and leave everything as it is then.
+    """Cancel the running operation without a rollback.
 
-    Works for every operation, a delete and a rollback too. Nothing new begins, in nested stacks neither. What is
-    running comes to its end, if it does so in ten minutes (the server may have another limit); then it is stopped.
-    After that the stack is ..._FAILED; update or delete it next, or at any time before.
+    Works for every operation, including delete and rollback. No new steps start, in nested stacks neither. Running
+    steps may finish within ten minutes, or another limit of the server; then they are stopped. The stack becomes
+    ..._FAILED. It can be updated or deleted at any time.
     """
     return _acted(api, name, 'cancel_without_rollback', ANY, given, output, {'now': True} if now else None)
 
 
 @click.command(epilog=EPILOG)
 @STACK
-@click.option('--dry-run', is_flag=True, help='Show what would be done, and do nothing.')
-@click.option(
-    '--show-nested', is_flag=True, help='With --dry-run, also what becomes of the resources of nested stacks.'
-)
+@click.option('--dry-run', is_flag=True, help='Show the plan, and change nothing.')
+@click.option('--show-nested', is_flag=True, help='With --dry-run, include nested stacks.')
 @waitable
 @printing
 @connected
 def rollback(api: Api, output: ResultPrinter, name: str, dry_run: bool, show_nested: bool, **given: Any) -> int:
-    """Go back to what the stack was before, also when everything is complete.
+    """Return the stack to its previous state.
 
-    A creation or update that is going on is ended and taken back. After an update that failed, the stack goes back to
-    what was last complete; after one that is complete, to what was complete before that. Done once more, it goes
-    forward again. Refused while anything else is going on.
+    A running create or update is ended and undone. After a failed update, the stack returns to the last complete
+    state; after a complete update, to the complete state before it. A second rollback undoes the first. Refused while
+    another operation is running.
     """
     stack = api.stack(name)
     if not dry_run:
@@ -82,7 +80,7 @@ def rollback(api: Api, output: ResultPrinter, name: str, dry_run: bool, show_nes
 @printing
 @connected
 def suspend(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
-    """Suspend the resources of a stack: those that need others first. "resume" brings them back.
+    """Suspend the resources of a stack, dependent resources first.
 
     A suspended stack can only be resumed or deleted.
     """
@@ -105,9 +103,10 @@ def resume(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
 @printing
 @connected
 def check(api: Api, output: ResultPrinter, name: str, **given: Any) -> int:
-    """Look whether everything that a stack has is really there and well.
+    """Check that all objects of a stack exist and are healthy.
 
-    What is not becomes CHECK_FAILED, and so does the stack; the next update replaces it. Exit code 1 with --wait.
+    A resource that is not becomes CHECK_FAILED, and so does the stack. The next update replaces the resource. With
+    --wait the exit code is 1.
     """
     return _acted(api, name, 'check', 'CHECK_COMPLETE', given, output)
 

@@ -1,4 +1,4 @@
-"""The commands of ``convergence stack`` that give a stack a goal, or none, and ``convergence apply``."""
+"""``convergence stack create``, ``update`` and ``delete``, and ``convergence apply``."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from convergence.cli.watch.waiting import conclude, short, waitable, watch
 from convergence.documents import Document
 from convergence.escaping import escaped
 
-_TEMPLATE_HELP = 'The template; "-" for standard input.'
+_TEMPLATE_HELP = 'Template file. "-": standard input.'
 _PLANNING = (
-    click.option('--dry-run', is_flag=True, help='Show what would be done, and do nothing.'),
+    click.option('--dry-run', is_flag=True, help='Show the plan, and change nothing.'),
     click.option(
         '--plan',
         'plan_file',
         type=click.Path(dir_okay=False, path_type=Path),
         metavar='FILE',
-        help='Like --dry-run, and save it for "convergence apply FILE". It holds the values of parameters.',
+        help='Like --dry-run, and save the plan for "convergence apply FILE". The file holds the values of parameters.',
     ),
-    click.option('--show-nested', is_flag=True, help='With either: also what would be done in nested stacks.'),
+    click.option('--show-nested', is_flag=True, help='With --dry-run or --plan, include nested stacks.'),
 )
 
 
@@ -64,8 +64,8 @@ def planned(command: CommandT) -> CommandT:
 def create(api: Api, output: ResultPrinter, name: str, template: str, **given: Any) -> int:
     """Create a stack.
 
-    Files that the template names (get_file, types that are templates, resource_registry of an environment) are read
-    from where they lie, relative to the file that names them.
+    Sends the files that the template names in get_file, in the types of resources and in the resource_registry of an
+    environment. Paths are relative to the file that names them.
     """
     body = {'stack_name': name, **body_of(template, given)}
     with blaming(template):
@@ -80,23 +80,29 @@ def create(api: Api, output: ResultPrinter, name: str, template: str, **given: A
 
 @click.command(epilog=EPILOG)
 @STACK
-@click.option('-t', '--template', 'template', metavar='FILE', help=f'{_TEMPLATE_HELP}  [default: what the stack has]')
-@click.option('--existing', is_flag=True, help='Keep the parameters and environment that the stack has, and add these.')
-@click.option('--clear-parameter', 'clear_parameters', multiple=True, metavar='NAME', help='Back to its default.')
-@click.option('--converge', is_flag=True, help='Look at every object, and put right what was changed behind the stack.')
+@click.option(
+    '-t', '--template', 'template', metavar='FILE', help=f'{_TEMPLATE_HELP}  [default: the template of the stack]'
+)
+@click.option(
+    '--existing', is_flag=True, help='Keep the parameters and environment of the stack, and add the given ones.'
+)
+@click.option(
+    '--clear-parameter', 'clear_parameters', multiple=True, metavar='NAME', help='Parameter to reset to its default.'
+)
+@click.option('--converge', is_flag=True, help='Compare every object with the template, and repair differences.')
 @describing
 @planned
 @waitable
 @printing
 @connected
 def update(api: Api, output: ResultPrinter, name: str, template: str | None, existing: bool, **given: Any) -> int:
-    """Give a stack a new goal.
+    """Update a stack to a new template or new parameters.
 
-    Without --template and with --existing, what is not given stays as it is.
+    With --existing and without --template, the template stays the same.
     """
     keep = existing or template is None
     if given['clear_parameters'] and not keep:
-        raise UsageMistake('--clear-parameter goes with --existing: without it no parameter is kept anyway.')
+        raise UsageMistake('--clear-parameter needs --existing. Without --existing no parameter is kept.')
     body = body_of(template, given)
     method = 'PATCH' if keep else 'PUT'
     stack = api.stack(name)
@@ -114,23 +120,23 @@ def update(api: Api, output: ResultPrinter, name: str, template: str | None, exi
 
 @click.command(epilog=EPILOG)
 @STACK
-@click.option('-y', '--yes', is_flag=True, help='Do not ask.')
+@click.option('-y', '--yes', is_flag=True, help='Skip the confirmation.')
 @click.option(
     '--leave',
     multiple=True,
     shell_complete=complete_resources,
     metavar='RESOURCE',
-    help='Leave the object of this resource behind, whatever becomes of it; several times for several.',
+    help='Resource whose object to keep without further management. May be repeated.',
 )
 @planned
 @waitable
 @printing
 @connected
 def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[str, ...], **given: Any) -> int:
-    """Delete a stack and all that it made. Asks before, if somebody is there to answer.
+    """Delete a stack and all its objects. On a terminal, asks for confirmation.
 
-    Where an object cannot be deleted, because its service or its row does not answer, --leave lets go of it. The events
-    and the reason of the stack then say what was left: type, physical id, token.
+    --leave skips an object that cannot be deleted, for example because its service is gone. The events and the status
+    reason of the stack then name the object: type, physical id and token.
     """
     stack = api.stack(name)
     _, base = stack.show_with_tag()
@@ -144,7 +150,7 @@ def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[s
     if not yes and sys.stdin.isatty():
         count = len(stack.resources())
         plural = '' if count == 1 else 's'
-        kept = f', and leave the objects of {", ".join(leave)} behind' if leave else ''
+        kept = f', and keep the objects of {", ".join(leave)}' if leave else ''
         click.confirm(f'Delete stack {stack.name} with {count} resource{plural}{kept}?', abort=True, err=True)
     return _deleted(stack, '', Follow.of(given), output, leave)
 
@@ -155,9 +161,9 @@ def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[s
 @printing
 @connected
 def apply(api: Api, output: ResultPrinter, file: Path, **given: Any) -> int:
-    """Carry out the plan in FILE, which --plan has saved.
+    """Apply a plan that --plan has saved to FILE.
 
-    Refused if anything was done with the stack since: then the plan is not true any more.
+    Refused if the stack has changed since the plan was made.
     """
     saved = plans.load(file)
     if saved.url != api.target.url:
@@ -174,8 +180,8 @@ def apply(api: Api, output: ResultPrinter, file: Path, **given: Any) -> int:
         if error.kind not in ('PreconditionFailed', 'HTTPPreconditionFailed'):
             raise
         raise Refused(
-            f'Something was done with the stack {saved.stack_name} since the plan was made, so the plan is not true '
-            'any more. Nothing was done now. Make a new plan.',
+            f'The stack {saved.stack_name} has changed since the plan was made. '
+            'The plan was not applied. Make a new plan.',
             error.kind,
         ) from None
 
@@ -193,7 +199,7 @@ def _show_plan(plan: Plan, saved: Saved, path: Path | None, output: ResultPrinte
         output.record(plan.document())
     if path is not None:
         plans.save(saved, path)
-        click.echo(f'Saved; "convergence apply {path}" carries it out.', err=True)
+        click.echo(f'The plan is saved. Apply it with "convergence apply {path}".', err=True)
     return ExitCode.OK
 
 
@@ -222,14 +228,16 @@ def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinte
     ending = watch(stack, start, scene, follow.timeout_s)
     code = conclude(stack, ending, DELETED, output)
     if leave and ending is not None and ending.state == DELETED:
-        click.echo(harmless(ending.reason), err=True)  # it says what stays: type, physical id, token
+        click.echo(
+            harmless(ending.reason), err=True
+        )  # The reason names the objects that are kept: type, physical id, token.
     return code
 
 
 def tail(
     stack: StackClient, past: Sequence[Document], resource: str | None, output: ResultPrinter, columns: Sequence[str]
 ) -> None:
-    """Print events, and go on with those to come. JSON: one document per line."""
+    """Print past events, then new ones as they occur. JSON: one document per line."""
     marker = str(past[-1]['id']) if past else stack.last_event()
     chosen = output.columns or tuple(columns)
 

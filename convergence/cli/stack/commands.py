@@ -1,4 +1,4 @@
-"""``convergence stack``: the group of commands; those that only look at stacks are here, the others beside."""
+"""``convergence stack``: the group of commands, and the commands that read stacks."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ FRONTIER_COLUMNS = ('resource_name', 'resource_type', 'state', 'age_s', 'attempt
 
 
 def _located(columns: tuple[str, ...], nested_depth: int | None) -> tuple[str, ...]:
-    """The columns of a list, with the stack's name in front where stacks differ."""
+    """Return the columns of a list. Lists with nested stacks begin with the name of the stack."""
     return ('stack_name', *columns) if nested_depth else columns
 
 
 @click.group(epilog=EPILOG)
 def stack() -> None:
-    """Create, change, look at and delete stacks.
+    """Manage stacks.
 
-    STACK is a name or an id everywhere.
+    STACK is the name or the id of a stack.
     """
 
 
@@ -46,12 +46,12 @@ stack.add_command(snapshots.snapshot)
 
 
 @stack.command('list', epilog=EPILOG)
-@click.option('--status', metavar='STATUS', help='Only those with it, for example FAILED.')
-@click.option('--tags', metavar='TAG,...', help='Only those with all of these tags.')
-@click.option('--deleted', is_flag=True, help='Those that are deleted too.')
-@click.option('--nested', is_flag=True, help='Those that are resources of others too.')
-@click.option('--hidden', is_flag=True, help='Also those that the installation hides by their tags.')
-@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most, the newest first.')
+@click.option('--status', metavar='STATUS', help='Status of the stacks to list, for example FAILED.')
+@click.option('--tags', metavar='TAG,...', help='Tags of the stacks to list. A stack must have all of them.')
+@click.option('--deleted', is_flag=True, help='Include deleted stacks.')
+@click.option('--nested', is_flag=True, help='Include nested stacks.')
+@click.option('--hidden', is_flag=True, help='Include stacks that the installation hides by their tags.')
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Maximum number of stacks, the newest first.')
 @printing
 @connected
 def list_(
@@ -69,7 +69,7 @@ def list_(
 @printing
 @connected
 def show(api: Api, output: ResultPrinter, name: str) -> None:
-    """Show everything about a stack. Values of hidden parameters are masked."""
+    """Show a stack. Values of hidden parameters are masked."""
     document = api.stack(name).show(outputs=True, unreadable=True)
     document.pop('links', None)
     for each in document.get('unreadable') or ():
@@ -85,9 +85,9 @@ def show(api: Api, output: ResultPrinter, name: str) -> None:
 @printing
 @connected
 def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None:
-    """List the outputs of a stack with their values, or show the one called KEY.
+    """List the outputs of a stack with their values, or show the output KEY.
 
-    With --format value and a KEY only the value is printed.
+    With --format value and KEY, only the value is printed.
     """
     found = api.stack(name).outputs()
     if key is None:
@@ -96,7 +96,7 @@ def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None
     chosen = next((each for each in found if each['output_key'] == key), None)
     if chosen is None:
         known = ', '.join(each['output_key'] for each in found) or 'none'
-        raise NotFound(f'Stack {name} has no output {key}; there are: {known}.')
+        raise NotFound(f'Stack {name} has no output {key}. Its outputs: {known}.')
     if chosen.get('output_error'):
         click.echo(f'convergence: no value: {chosen["output_error"]}', err=True)
     if output.form == 'value' and not output.columns:
@@ -107,8 +107,10 @@ def outputs(api: Api, output: ResultPrinter, name: str, key: str | None) -> None
 @stack.command(epilog=EPILOG)
 @STACK
 @RESOURCE_IF_ANY
-@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only N of them, in the order of their names.')
-@click.option('--marker', metavar='NAME', help='Only those behind this one: the last of the page before.')
+@click.option(
+    '--limit', type=click.IntRange(min=1), metavar='N', help='Maximum number of resources, in the order of their names.'
+)
+@click.option('--marker', metavar='NAME', help='Last resource of the previous page.')
 @NESTED_DEPTH
 @printing
 @connected
@@ -121,7 +123,7 @@ def resources(
     marker: str | None,
     nested_depth: int | None,
 ) -> None:
-    """List the resources of a stack, or show everything about one RESOURCE."""
+    """List the resources of a stack, or show RESOURCE."""
     found = replace(api.stack(name), nested_depth=nested_depth)
     if resource is None:
         output.listing(_located(RESOURCE_COLUMNS, nested_depth), found.resources(limit, marker))
@@ -133,9 +135,9 @@ def resources(
 
 @stack.command(epilog=EPILOG)
 @STACK
-@click.option('--follow', is_flag=True, help='Those to come as well, until Ctrl-C or the end of the stack.')
-@click.option('--resource', metavar='NAME', shell_complete=complete_resources, help='Only those of one resource.')
-@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Only the newest N.')
+@click.option('--follow', is_flag=True, help='Print new events as they occur, until Ctrl-C or the end of the stack.')
+@click.option('--resource', metavar='NAME', shell_complete=complete_resources, help='Resource whose events to list.')
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Maximum number of events, the newest ones.')
 @NESTED_DEPTH
 @printing
 @connected
@@ -148,7 +150,7 @@ def events(
     limit: int | None,
     nested_depth: int | None,
 ) -> None:
-    """List what happened to a stack, oldest first."""
+    """List the events of a stack, the oldest first."""
     found = replace(api.stack(name), nested_depth=nested_depth)
     query: dict[str, Any] = {'resource_name': resource}
     if limit is not None:
@@ -164,7 +166,7 @@ def events(
 
 @stack.command(epilog=EPILOG)
 @STACK
-@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most.')
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Maximum number of operations.')
 @NESTED_DEPTH
 @printing
 @connected
@@ -180,7 +182,7 @@ def history(api: Api, output: ResultPrinter, name: str, limit: int | None, neste
 @printing
 @connected
 def explain(api: Api, output: ResultPrinter, name: str, nested_depth: int | None) -> None:
-    """Say why a stack is as it is: what failed first, what it waits for, and for how long."""
+    """Explain the state of a stack: the first failure, and the steps that it waits for."""
     found = replace(api.stack(name), nested_depth=nested_depth).explain()
     if not output.is_for_people or output.columns:
         found.pop('links', None)
@@ -206,12 +208,12 @@ def explain(api: Api, output: ResultPrinter, name: str, nested_depth: int | None
     type=click.Choice(['ascii', 'mermaid', 'dot', 'svg', 'json']),
     default='ascii',
     show_default=True,
-    help='How to draw.',
+    help='Output format.',
 )
 @NESTED_DEPTH
 @connected
 def graph(api: Api, name: str, form: str, nested_depth: int | None) -> None:
-    """Draw the resources of a stack: what needs what, with states."""
+    """Draw the dependency graph of a stack with the states of its resources."""
     found = replace(api.stack(name), nested_depth=nested_depth)
     if form == 'ascii':
         for line in graph_lines(found.graph()):
@@ -224,15 +226,24 @@ def graph(api: Api, name: str, form: str, nested_depth: int | None) -> None:
 @stack.command(epilog=EPILOG)
 @STACK
 @click.option(
-    '--for', 'wanted', metavar='STATE', default='', help='The state to end in, such as UPDATE_COMPLETE; else exit 1.'
+    '--for',
+    'wanted',
+    metavar='STATE',
+    default='',
+    help='Expected final state, such as UPDATE_COMPLETE. Another state gives exit code 1.',
 )
-@click.option('--wait-timeout', type=click.FloatRange(min=0), metavar='SECONDS', help='Wait for so long at most.')
+@click.option(
+    '--wait-timeout',
+    type=click.FloatRange(min=0),
+    metavar='SECONDS',
+    help='Timeout in seconds. The operation continues after it.',
+)
 @printing
 @connected
 def wait(api: Api, output: ResultPrinter, name: str, wanted: str, wait_timeout: float | None) -> int:
-    """Follow the operation that is going on, and end with how it went.
+    """Wait until the running operation ends.
 
-    Without --for every state ..._COMPLETE is fine but ROLLBACK_COMPLETE.
+    Without --for, every state ..._COMPLETE except ROLLBACK_COMPLETE counts as success.
     """
     found = api.stack(name)
     past = found.events()

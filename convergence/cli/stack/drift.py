@@ -1,4 +1,4 @@
-"""``convergence stack drift``: what of a stack is otherwise than it was made."""
+"""``convergence stack drift``: objects that were changed outside their stack."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ COLUMNS = (
     *('since', 'looked_at', 'reason'),
 )
 ASK_EVERY_S = 0.5
-_DONE = {'ignore': 'ignored from now on', 'report': 'shown from now on', 'repair': 'put right from now on'}
+_DONE = {'ignore': 'ignored from now on', 'report': 'reported from now on', 'repair': 'repaired from now on'}
 
 
 @click.command(epilog=EPILOG)
 @STACK
-@click.option('--refresh', is_flag=True, help='Have all objects looked at now, and wait for that.')
+@click.option('--refresh', is_flag=True, help='Compare all objects now, and wait for the result.')
 @click.option(
     '--refresh-timeout',
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
     metavar='SECONDS',
-    help='Wait for --refresh so long at most, and end with 6 if that was not enough.',
+    help='Timeout of --refresh in seconds. The exit code is 6 if it is reached.',
 )
 @click.option(
     '--set-policy',
     'policy',
     type=click.Choice(['ignore', 'report', 'repair']),
-    help='From now on do this when an object is found changed; repairs that were given up are tried again.',
+    help='Reaction to drift from now on. Repairs that had failed for good are retried.',
 )
 @click.option(
     '--repair',
     metavar='RESOURCE',
-    help='Compare this resource, and what reads it, with what is there, and put right what differs.',
+    help='Resource to repair, with the resources that depend on it.',
 )
 @click.option(
     '--accept',
     metavar='RESOURCE[.PROPERTY]',
-    help='Take what is there for wanted, of one property or of all that differ, until the template changes them.',
+    help='Accept the current value of one property, or of all drifted ones, until the template changes them.',
 )
-@click.option('--withdraw', metavar='RESOURCE', help='Take back what was accepted of this resource: it differs again.')
-@click.option('--all', 'everything', is_flag=True, help='Also list what is as it was made.')
+@click.option('--withdraw', metavar='RESOURCE', help='Resource whose accepted values to report as drift again.')
+@click.option('--all', 'everything', is_flag=True, help='Include resources without drift.')
 @NESTED_DEPTH
 @waitable
 @printing
@@ -72,15 +72,16 @@ def drift(
     nested_depth: int | None,
     **given: Any,
 ) -> int:
-    """List what changed outside of STACK: what its template wants, what was applied last, and what is there.
+    """List drift: differences between the template, the values applied last, and the actual objects of STACK.
 
-    Ends with 1 where something did. Observers look now and then; "since" is when one first saw it so. With --repair
-    nothing is listed: an update begins that touches this resource and what reads it alone, whatever the policy says.
+    The exit code is 1 if there is drift. Observers compare objects at intervals; "since" is the time of the first
+    observation of a difference. --repair lists nothing: it starts an update of the resource and its dependents only,
+    regardless of the drift policy.
     """
     stack = api.stack(name)
     if policy is not None:
         api.send('PATCH', stack.at('drift'), {'drift_policy': policy})
-        click.echo(f'What changes outside of stack {stack.name} is {_DONE[policy]}.', err=True)
+        click.echo(f'Drift of stack {stack.name} is {_DONE[policy]}.', err=True)
     if repair is not None:
         path = stack.at('resources', repair, 'repair')
         return begun(stack, lambda: api.send('POST', path), 'UPDATE_COMPLETE', Follow.of(given), output)
@@ -89,7 +90,7 @@ def drift(
     if withdraw is not None:
         made = api.send('DELETE', stack.at('resources', withdraw, 'accept'))['drift']
         names = ', '.join(made['withdrawn'])
-        click.echo(f'Of {withdraw} in stack {stack.name} is accepted no more: {names}.', err=True)
+        click.echo(f'Resource {withdraw} of stack {stack.name}: values no longer accepted: {names}.', err=True)
     if refresh:
         _refresh(stack, nested_depth, refresh_timeout)
     found = dict(
@@ -104,7 +105,7 @@ def drift(
 
 
 def _accept(stack: StackClient, asked: str) -> None:
-    """Take what is there of a resource, or of one property, for wanted. Names of resources may have dots themselves."""
+    """Accept the current value of one property, or of all drifted ones. Names of resources may contain dots."""
     names = [each['resource_name'] for each in stack.api.get(stack.at('drift'))['drift']['resources']]
     resource, dot, name = asked.rpartition('.')
     if asked in names or not dot:
@@ -112,28 +113,30 @@ def _accept(stack: StackClient, asked: str) -> None:
     body = {'properties': [name]} if name else None
     made = stack.api.send('POST', stack.at('resources', resource, 'accept'), body)['drift']
     accepted = ', '.join(made['accepted'])
-    click.echo(f'Of {resource} in stack {stack.name} is wanted from now on what is there: {accepted}.', err=True)
+    click.echo(f'Resource {resource} of stack {stack.name}: current values accepted: {accepted}.', err=True)
 
 
 def _refresh(stack: StackClient, nested_depth: int | None, timeout_s: float) -> None:
-    """Have all objects looked at, and wait for that.
+    """Request an observation of all objects, and wait for it.
 
-    :raises CommandFailed: nobody looks.
-    :raises Unfinished: it takes longer.
+    :raises CommandFailed: no observer is running.
+    :raises Unfinished: the timeout is reached first.
     """
     asked = stack.api.ask('POST', stack.at('drift'), query={'nested_depth': nested_depth}).json()['drift']
     ends = time.monotonic() + timeout_s
     while asked['waiting']:
         if not asked['observers']:
-            raise CommandFailed('No observer is running, so nobody looks. Start one: convergence-observer.')
+            raise CommandFailed(
+                'No observer is running, so objects cannot be compared. Start one: convergence-observer.'
+            )
         if time.monotonic() > ends:
-            raise Unfinished(f'{asked["waiting"]} objects of {stack.name} have not been looked at yet; ask again.')
+            raise Unfinished(f'{asked["waiting"]} objects of {stack.name} are not compared yet. Run the command again.')
         time.sleep(ASK_EVERY_S)
         asked = stack.api.get(stack.at('drift'), nested_depth=nested_depth)['drift']
 
 
 def _lines(found: Document) -> Iterator[Document]:
-    """A line for each property that differs, and one for each object of which there is none."""
+    """Return a line for each property that differs, and one for each missing object."""
     for each in found['resources']:
         accepted = ', '.join(each['accepted']) or None
         for differing in each['properties'] or [{}]:
@@ -142,7 +145,7 @@ def _lines(found: Document) -> Iterator[Document]:
 
 
 def _filled(found: Document) -> tuple[str, ...]:
-    """The columns in which something stands; of the reason no more than what the others do not say."""
+    """Return the columns that have values."""
     shown: list[Any] = list(_lines(found))
     hidden = {'resource_type', 'looked_at'}
     if all(each['properties'] for each in found['resources']):
@@ -153,10 +156,10 @@ def _filled(found: Document) -> tuple[str, ...]:
 def _summary(found: Document) -> str:
     if not found['observed']:
         nobody = '' if found['observers'] else ' No observer is running.'
-        return f'Nothing of it is observed.{nobody} "--refresh" has it looked at.'
+        return f'No object is observed yet.{nobody} "--refresh" compares all objects now.'
     unseen = found['observed'] - found['seen']
-    told = f'{found["drifted"]} of {found["observed"]} observed objects changed outside of the stack'
-    return told + (f'; at {unseen} nobody has looked yet.' if unseen else '.')
+    told = f'{found["drifted"]} of {found["observed"]} observed objects have drifted'
+    return told + (f'; {unseen} are not compared yet.' if unseen else '.')
 
 
 COMMANDS = (drift,)

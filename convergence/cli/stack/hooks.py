@@ -1,4 +1,4 @@
-"""``convergence stack hook``: where an operation is paused, and how it goes on."""
+"""``convergence stack hook``: breakpoints of operations."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ COLUMNS = ('resource_name', 'hook', 'resource_type', 'resource_status', 'age_s')
 
 @click.group(epilog=EPILOG)
 def hook() -> None:
-    """Look at the hooks at which a stack is paused, and clear them.
+    """List and clear the hooks at which an operation is paused.
 
-    An environment sets hooks on resources; an operation waits at each until somebody clears it.
+    An environment sets hooks on resources. An operation waits at each hook until a user clears it.
     """
 
 
@@ -34,7 +34,7 @@ def hook() -> None:
 @printing
 @connected
 def list_(api: Api, output: ResultPrinter, name: str, nested_depth: int | None) -> None:
-    """List the resources of STACK that wait at a hook at this moment."""
+    """List the resources of STACK that wait at a hook."""
     output.listing(COLUMNS, _paused(replace(api.stack(name), nested_depth=nested_depth)))
 
 
@@ -45,17 +45,17 @@ def list_(api: Api, output: ResultPrinter, name: str, nested_depth: int | None) 
     '--hook',
     'wanted',
     type=click.Choice([each.value for each in Hook]),
-    help='The hook.  [default: the one it waits at]',
+    help='Hook to clear.  [default: the hook at which the resource waits]',
 )
 @connected
 def clear(api: Api, name: str, resources: tuple[str, ...], wanted: str | None) -> None:
-    """Let each RESOURCE of STACK go on from its hook.
+    """Clear the hooks of resources, so that the operation continues.
 
-    One in a nested stack is named by its path, for example group/0/server; "*" stands for any part of a name.
+    Name a resource of a nested stack by its path, for example group/0/server. "*" matches any part of a name.
     """
     stack = api.stack(name)
     for each in _waiting(stack, resources, wanted):
-        # What waits in a nested stack says in which one.
+        # An entry of a nested stack has the id of that stack.
         of = StackClient(api, _stack_name(each), str(each['stack_id'])) if 'stack_id' in each else stack
         path = str(each['resource_name'])
         api.send('POST', of.at('resources', path.rpartition('/')[2], 'signal'), {'unset_hook': each['hook']})
@@ -63,10 +63,10 @@ def clear(api: Api, name: str, resources: tuple[str, ...], wanted: str | None) -
 
 
 def _waiting(stack: StackClient, resources: tuple[str, ...], wanted: str | None) -> list[Document]:
-    """The resources that are meant, each with its hook.
+    """Return the selected resources, each with its hook.
 
-    :param wanted: the hook; None: the one at which it waits.
-    :raises NotFound: one of them waits at none. Nothing is cleared then.
+    :param wanted: the hook; None: the hook at which the resource waits.
+    :raises NotFound: a resource waits at no hook. Nothing is cleared then.
     """
     depth = max(each.count('/') for each in resources)
     paused = _paused(replace(stack, nested_depth=depth or None))
@@ -75,12 +75,12 @@ def _waiting(stack: StackClient, resources: tuple[str, ...], wanted: str | None)
     for pattern in resources:
         fitting = [each for each in paused if _fits(str(each['resource_name']), pattern)]
         if not fitting and wanted and not depth:
-            fitting = [{'resource_name': pattern}]  # the server says what is wrong with that
+            fitting = [{'resource_name': pattern}]  # The server reports the error.
         found |= {str(each['resource_name']): {**each, 'hook': wanted or each.get('hook')} for each in fitting}
         idle += [] if fitting else [pattern]
     if idle:
         known = ', '.join(f'{each["resource_name"]} ({each["hook"]})' for each in paused) or 'none'
-        raise NotFound(f'{", ".join(idle)} of stack {stack.name} waits at no hook now; those that do: {known}.')
+        raise NotFound(f'{", ".join(idle)} of stack {stack.name} waits at no hook. Waiting resources: {known}.')
     return list(found.values())
 
 

@@ -1,4 +1,4 @@
-"""The commands of ``convergence stack`` that show one part of a stack, or say something about one of its resources."""
+"""``convergence stack template``, ``environment``, ``file``, ``metadata`` and ``mark-unhealthy``."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from convergence.cli.output import ResultPrinter, say, say_yaml
 @click.command('mark-unhealthy', epilog=EPILOG)
 @STACK
 @RESOURCE
-@click.option('--reason', metavar='TEXT', help='Why; it becomes the reason of the resource.')
-@click.option('--reset', is_flag=True, help='Say that it is well again, where somebody had said that it is not.')
+@click.option('--reason', metavar='TEXT', help='Text for the status reason of the resource.')
+@click.option('--reset', is_flag=True, help='Clear the unhealthy mark.')
 @connected
 def mark_unhealthy(api: Api, name: str, resource: str, reason: str | None, reset: bool) -> None:
-    """Say that RESOURCE is broken: the next update of STACK replaces it."""
+    """Mark RESOURCE as unhealthy. The next update of STACK replaces it."""
     body: dict[str, object] = {'mark_unhealthy': not reset}
     if reason is not None:
         body['resource_status_reason'] = reason
     stack = api.stack(name)
     api.send('PATCH', stack.at('resources', resource), body)
-    told = 'is called healthy again' if reset else 'is called broken; the next update of the stack replaces it'
+    told = (
+        'is no longer marked as unhealthy'
+        if reset
+        else 'is marked as unhealthy; the next update of the stack replaces it'
+    )
     click.echo(f'{resource} of stack {stack.name} {told}.', err=True)
 
 
@@ -60,7 +64,7 @@ def environment(api: Api, name: str) -> None:
 @printing
 @connected
 def files(api: Api, output: ResultPrinter, name: str, file: str | None) -> None:
-    """List the files that came with the template of STACK, or print the one called FILE."""
+    """List the files that came with the template of STACK, or print FILE."""
     found: dict[str, str] = api.get(api.stack(name).at('files')) or {}
     if file is None:
         output.listing(
@@ -69,7 +73,7 @@ def files(api: Api, output: ResultPrinter, name: str, file: str | None) -> None:
     elif file in found:
         say(found[file], nl=not found[file].endswith('\n'))
     else:
-        raise NotFound(f'Stack {name} has no file {file}; there are: {", ".join(sorted(found)) or "none"}.')
+        raise NotFound(f'Stack {name} has no file {file}. Its files: {", ".join(sorted(found)) or "none"}.')
 
 
 COMMANDS = (mark_unhealthy, metadata, template, environment, files)

@@ -1,4 +1,4 @@
-"""What an operation would do, as it is shown before and kept in a file. Pure but for the file."""
+"""The plan of an operation, and the file in which it is saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT = 'convergence-plan/1'
 
 
 class PlannedAction(StrEnum):
-    """What becomes of a resource. The order is that of showing: removals last, so that they do not scroll away."""
+    """The effect on a resource, in the order of display. Removals come last, so that they stay visible."""
 
     UNCHANGED = 'unchanged'
     ADDED = 'added'
@@ -28,7 +28,7 @@ class PlannedAction(StrEnum):
 
 
 class PlannedOperation(StrEnum):
-    """What is planned."""
+    """The planned operation."""
 
     CREATE = 'create'
     UPDATE = 'update'
@@ -37,7 +37,7 @@ class PlannedOperation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """One property; `needs_new_object`: whether its change cannot be applied to the object that is there."""
+    """The change of one property. `needs_new_object`: True if the change replaces the object."""
 
     name: str
     before: Any
@@ -47,12 +47,12 @@ class PropertyChange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedResource:
-    """What becomes of one resource.
+    """The planned effect on one resource.
 
-    :param path: the names that lead to it, itself the last.
-    :param certain: whether that is settled; otherwise it is what may happen at most.
-    :param reason: why; empty where it goes without saying.
-    :param changed_outside: how its object is known to have changed outside of the stack; empty where it has not.
+    :param path: the names of the resources that lead to it, its own name last.
+    :param certain: True if the effect is certain; otherwise it is the largest possible one.
+    :param reason: the cause; empty if it is obvious.
+    :param changed_outside: the drift of its object; empty without drift.
     """
 
     name: str
@@ -71,9 +71,9 @@ class PlannedResource:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an operation on a stack would do.
+    """The planned effects of an operation on a stack.
 
-    :param base: entity tag of the stack that it was decided on; empty for a creation.
+    :param base: entity tag of the stack at the time of the plan; empty for a creation.
     """
 
     operation: PlannedOperation
@@ -83,12 +83,12 @@ class Plan:
 
     @property
     def counts(self) -> dict[PlannedAction, int]:
-        """How many resources have which fate."""
+        """Return the number of resources for each effect."""
         return {fate: sum(change.fate is fate for change in self.changes) for fate in PlannedAction}
 
     @property
     def summary(self) -> str:
-        """All of it in a sentence."""
+        """Return a summary in one sentence."""
         counts = self.counts
         verbs = (
             (PlannedAction.ADDED, 'add'),
@@ -97,7 +97,7 @@ class Plan:
             (PlannedAction.DELETED, 'remove'),
         )
         told = ', '.join(f'{counts[fate]} to {verb}' for fate, verb in verbs)
-        told += f', {counts[PlannedAction.LEFT]} to leave behind' if counts[PlannedAction.LEFT] else ''
+        told += f', {counts[PlannedAction.LEFT]} to keep unmanaged' if counts[PlannedAction.LEFT] else ''
         possible = sum(not change.certain for change in self.changes)
         open_ = f' ({possible} only possibly)' if possible else ''
         return f'Plan: {told}{open_}; {counts[PlannedAction.UNCHANGED]} unchanged.'
@@ -114,9 +114,9 @@ class Plan:
 
 
 def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
-    """The plan of a creation.
+    """Return the plan of a creation.
 
-    :param resources: what a preview says that it would make.
+    :param resources: the resources in the answer of a preview.
     """
     changes = tuple(
         PlannedResource(
@@ -135,18 +135,18 @@ def of_creation(stack_name: str, resources: Iterable[Document]) -> Plan:
 
 
 def of_update(stack_name: str, lists: Mapping[str, Iterable[Document]], base: str) -> Plan:
-    """The plan of an update.
+    """Return the plan of an update.
 
-    :param lists: what a preview says, by fate.
+    :param lists: the resources in the answer of a preview, by effect.
     """
     changes = [_changed(each, fate) for fate in PlannedAction for each in lists.get(fate.value, ())]
     return Plan(PlannedOperation.UPDATE, stack_name, tuple(changes), base)
 
 
 def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave: Collection[str] = ()) -> Plan:
-    """The plan of a deletion: all resources go, and so do their objects.
+    """Return the plan of a deletion.
 
-    :param leave: names of those whose objects stay, with all that is in them.
+    :param leave: names of the resources whose objects are kept.
     :raises Refused: the stack has no resource of such a name.
     """
     changes = tuple(_deleted(each, _path(each)[0] in leave) for each in resources)
@@ -155,7 +155,7 @@ def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave
     if missing:
         raise Refused(
             f'--leave: stack {stack_name} has no resource {", ".join(missing)}. '
-            f'It has: {", ".join(names) or "none any more"}.'
+            f'Its resources: {", ".join(names) or "none"}.'
         )
     return Plan(PlannedOperation.DELETE, stack_name, changes, base)
 
@@ -210,11 +210,11 @@ def _change_document(change: PlannedResource) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A plan that was saved, with all that is needed to carry it out.
+    """A saved plan with the request that applies it.
 
-    :param url: of the server and project that it was made for.
+    :param url: the server and project of the plan.
     :param stack_id: empty for a creation.
-    :param method: of the request, and `body` what to send.
+    :param method: the HTTP method of the request; `body`: its body.
     """
 
     operation: PlannedOperation
@@ -228,7 +228,7 @@ class Saved:
 
 
 def save(saved: Saved, path: Path) -> None:
-    """Write a plan, readable by its owner only: it has the values of all parameters in it.
+    """Write a plan to a file that only its owner can read. It holds the values of all parameters.
 
     :raises UsageMistake: it cannot be written.
     """
@@ -244,7 +244,7 @@ def save(saved: Saved, path: Path) -> None:
 def load(path: Path) -> Saved:
     """Read a plan.
 
-    :raises UsageMistake: it cannot be read, or is none.
+    :raises UsageMistake: the file cannot be read, or is not a plan.
     """
     try:
         document = json.loads(path.read_text(encoding='utf-8'))
@@ -254,13 +254,13 @@ def load(path: Path) -> Saved:
     except OSError as error:
         raise UsageMistake(f'{path} cannot be read: {error.strerror}') from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise UsageMistake(f'{path} is no plan of this version. "--plan FILE" writes one.') from None
+        raise UsageMistake(f'{path} is not a plan of this version. Create one with "--plan FILE".') from None
 
 
 def ordered(changes: Sequence[PlannedResource]) -> list[PlannedResource]:
-    """The changes as they are shown: each behind the nested stack that it is in, and what is removed comes last there.
+    """Return the changes in the order of display: below their nested stack, removals last.
 
-    What stays is left out, unless something in it changes, or changed outside of the stack.
+    Unchanged resources are left out unless they contain changes or have drifted.
     """
     order = list(PlannedAction)
     below: dict[tuple[str, ...], list[PlannedResource]] = {}

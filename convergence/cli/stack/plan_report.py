@@ -1,4 +1,4 @@
-"""Shows a plan to people."""
+"""Prints a plan."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _MARKS = {
 }
 _PLAIN = {'±': '-/+'}
 _VERBS = {
-    (PlannedAction.UNCHANGED, True): 'stays as it is',
+    (PlannedAction.UNCHANGED, True): 'is unchanged',
     (PlannedAction.ADDED, True): 'is added',
     (PlannedAction.UPDATED, True): 'is updated in place',
     (PlannedAction.UPDATED, False): 'may be updated in place',
     (PlannedAction.REPLACED, True): 'is replaced',
     (PlannedAction.REPLACED, False): 'may be replaced',
-    (PlannedAction.LEFT, True): 'is forgotten, and its object left behind',
+    (PlannedAction.LEFT, True): 'is deleted, and its object is kept',
     (PlannedAction.DELETED, True): 'is removed',
 }
 _LONGEST = 200
 
 
 def show(console: Console, plan: Plan) -> None:
-    """Print each change with what it changes, and a summary as the last line."""
+    """Print each change with its properties, then the summary."""
     for change in ordered(plan.changes):
         _show(console, change)
     console.print(Text(plan.summary, 'bold'), soft_wrap=True)
@@ -87,5 +87,5 @@ def _value(value: Any) -> str:
 
 
 def _masked(text: str) -> str:
-    """Without what looks like a password: what is made from one need not be declared as hidden."""
+    """Mask texts that look like passwords. A value computed from a hidden parameter may not be hidden itself."""
     return logs.mask(text)

@@ -1,4 +1,4 @@
-"""``convergence stack signal`` and ``signal-url``: tell a resource something, or let somebody without a token do it."""
+"""``convergence stack signal`` and ``signal-url``: send signals to resources, with a token or by a secret URL."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from convergence.cli.output import ResultPrinter
     '--expires-in',
     type=click.IntRange(min=1),
     metavar='SECONDS',
-    help='For how long it is good; else as long as the resource lives.',
+    help='Lifetime of the URL in seconds.  [default: the lifetime of the resource]',
 )
-@click.option('--revoke', is_flag=True, help='Make all addresses of the resource void that were made before.')
+@click.option('--revoke', is_flag=True, help='Revoke all earlier signal URLs of the resource.')
 @printing
 @connected
 def signal_url(api: Api, output: ResultPrinter, name: str, resource: str, expires_in: int | None, revoke: bool) -> None:
-    """Make an address at which RESOURCE can be signalled without a token.
+    """Create a URL that accepts signals for RESOURCE without a token.
 
-    Whoever knows it can do that and nothing else: give it to what is to say "done", such as a new server. It is shown
-    once and stored nowhere. With --revoke the addresses that the resource itself hands out in its attributes are void.
+    The URL permits nothing else. Give it to the program that sends the signal, for example on a new server. It is
+    shown once and not stored. --revoke also revokes the URLs in the attributes of the resource.
     """
     body: dict[str, Any] = {'expires_in_s': expires_in} if expires_in is not None else {}
     if revoke:
@@ -39,7 +39,7 @@ def signal_url(api: Api, output: ResultPrinter, name: str, resource: str, expire
     made = dict(api.send('POST', api.stack(name).at('resources', resource, 'signal_url'), body))
     if made.get('signal_url') is None:
         click.echo(
-            'convergence: the addresses are revoked. A new one cannot be made: nobody knows where it should lead to; '
+            'convergence: the signal URLs are revoked. A new one needs the public address of the API; '
             'set [api] public_url for all engines and workers.',
             err=True,
         )
@@ -49,21 +49,21 @@ def signal_url(api: Api, output: ResultPrinter, name: str, resource: str, expire
 @click.command(epilog=EPILOG)
 @STACK
 @RESOURCE
-@click.option('--data', metavar='JSON', help='What to say, a map.')
+@click.option('--data', metavar='JSON', help='Content of the signal, a JSON map.')
 @click.option(
     '--data-file',
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar='FILE',
-    help='What to say, from a file.',
+    help='File with the content of the signal, a JSON map.',
 )
 @connected
 def signal(api: Api, name: str, resource: str, data: str | None, data_file: Path | None) -> None:
-    """Hand a signal to RESOURCE. What it may say depends on the resource's type; nothing is fine for many."""
+    """Send a signal to RESOURCE. The resource type defines the content; many types need none."""
     if data is not None and data_file is not None:
-        raise UsageMistake('--data and --data-file: leave one of them out.')
+        raise UsageMistake('--data and --data-file exclude each other.')
     stack = api.stack(name)
     api.send('POST', stack.at('resources', resource, 'signal'), _details(data, data_file))
-    click.echo(f'Resource {resource} of stack {stack.name} was signalled.', err=True)
+    click.echo(f'Resource {resource} of stack {stack.name} received the signal.', err=True)
 
 
 def _details(data: str | None, data_file: Path | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""``convergence stack snapshot``: what a stack was at some time, kept and brought back."""
+"""``convergence stack snapshot``: takes, shows and restores snapshots of stacks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ COLUMNS = ('id', 'name', 'action', 'status', 'status_reason', 'creation_time')
 
 @click.group(epilog=EPILOG)
 def snapshot() -> None:
-    """Take snapshots of a stack, look at them, and go back to one.
+    """Manage snapshots of a stack.
 
-    A snapshot keeps template, parameters and files, and what the resource types keep of their objects.
+    A snapshot holds template, parameters and files, and the data that resource types save of their objects.
     """
 
 
 @snapshot.command(epilog=EPILOG)
 @STACK
-@click.option('--name', 'called', metavar='NAME', help='What to call it.')
+@click.option('--name', 'called', metavar='NAME', help='Name of the snapshot.')
 @waitable
 @printing
 @connected
@@ -58,7 +58,7 @@ def list_(api: Api, output: ResultPrinter, name: str) -> None:
 @printing
 @connected
 def show(api: Api, output: ResultPrinter, name: str, snapshot_id: str) -> None:
-    """Show everything that SNAPSHOT, an id, keeps of STACK."""
+    """Show the snapshot of STACK with the id SNAPSHOT."""
     output.record(_snapshot(api.stack(name), snapshot_id))
 
 
@@ -67,7 +67,7 @@ def show(api: Api, output: ResultPrinter, name: str, snapshot_id: str) -> None:
 @SNAPSHOT
 @connected
 def delete(api: Api, name: str, snapshot_id: str) -> None:
-    """Delete SNAPSHOT, an id, and what is kept for it."""
+    """Delete the snapshot with the id SNAPSHOT and its data."""
     stack = api.stack(name)
     api.send('DELETE', stack.at('snapshots', snapshot_id))
     click.echo(f'Snapshot {snapshot_id} of stack {stack.name} is being deleted.', err=True)
@@ -80,7 +80,7 @@ def delete(api: Api, name: str, snapshot_id: str) -> None:
 @printing
 @connected
 def restore(api: Api, output: ResultPrinter, name: str, snapshot_id: str, **given: Any) -> int:
-    """Bring STACK back to SNAPSHOT, an id. An operation like an update: it can fail, and be rolled back."""
+    """Restore STACK to the snapshot with the id SNAPSHOT. Like an update, this can fail and be rolled back."""
     stack = api.stack(name)
     path = stack.at('snapshots', snapshot_id, 'restore')
     return begun(stack, lambda: api.send('POST', path), 'RESTORE_COMPLETE', Follow.of(given), output)

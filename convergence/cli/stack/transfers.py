@@ -1,4 +1,4 @@
-"""``convergence stack export``, ``abandon`` and ``adopt``: stacks that are handed from one keeper to another."""
+"""``convergence stack export``, ``abandon`` and ``adopt``: move stacks between installations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OUTPUT = click.option(
     'path',
     type=click.Path(dir_okay=False, path_type=Path),
     metavar='FILE',
-    help='Write to this new file, which only you can read.  [default: print]',
+    help='New file to write, readable only by you.  [default: print]',
 )
 
 
@@ -36,9 +36,9 @@ _OUTPUT = click.option(
 @_OUTPUT
 @connected
 def export(api: Api, name: str, path: Path | None) -> None:
-    """Print the data, as JSON, from which "adopt" can make a stack. Nothing is changed.
+    """Print the data of a stack for "adopt", as JSON. Changes nothing.
 
-    Values of hidden parameters are masked in it.
+    Values of hidden parameters are masked.
     """
     stack = api.stack(name)
     _put(_reserved(path), path, api.get(stack.at('export')))
@@ -46,18 +46,18 @@ def export(api: Api, name: str, path: Path | None) -> None:
 
 @click.command(epilog=EPILOG)
 @STACK
-@click.option('-y', '--yes', is_flag=True, help='Do not ask.')
+@click.option('-y', '--yes', is_flag=True, help='Skip the confirmation.')
 @_OUTPUT
 @connected
 def abandon(api: Api, name: str, yes: bool, path: Path | None) -> None:
-    """Forget a stack, and leave what it made. The data from which it can be adopted is printed, as JSON: keep it.
+    """Delete a stack, and keep its objects. Prints the data for "adopt" as JSON; keep it.
 
-    The installation has to allow it: [engine] enable_stack_abandon.
+    Needs the option [engine] enable_stack_abandon.
     """
     stack = api.stack(name)
     if not yes and sys.stdin.isatty():
-        click.confirm(f'Forget stack {stack.name}, and leave all that it made?', abort=True, err=True)
-    file = _reserved(path)  # before: afterwards the data is nowhere else
+        click.confirm(f'Delete stack {stack.name}, and keep its objects?', abort=True, err=True)
+    file = _reserved(path)  # Open the file first: after the request the data exists nowhere else.
     try:
         data = api.send('DELETE', stack.at('abandon'))
     except BaseException:
@@ -75,17 +75,17 @@ def abandon(api: Api, name: str, yes: bool, path: Path | None) -> None:
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar='FILE',
     required=True,
-    help='What "export" or "abandon" has printed; "-" for standard input.',
+    help='File with the output of "export" or "abandon". "-": standard input.',
 )
 @describing
 @waitable
 @printing
 @connected
 def adopt(api: Api, output: ResultPrinter, name: str, source: str, **given: Any) -> int:
-    """Make a stack of objects that are there already: what "abandon" has let go of.
+    """Create a stack from existing objects, with the data of "abandon".
 
-    The objects belong to the new stack, and are deleted with it. Values of hidden parameters are masked in the data:
-    give them with --parameter-file. The installation has to allow it: [engine] enable_stack_adopt.
+    The objects belong to the new stack and are deleted with it. The data masks hidden parameters; give their values
+    with --parameter-file. Needs the option [engine] enable_stack_adopt.
     """
     body = {'stack_name': name, **body_of(None, given), 'adopt_stack_data': _text(source)}
     stack = api.create(body)
@@ -106,13 +106,13 @@ def _text(source: str) -> str:
 
 
 def _reserved(path: Path | None) -> int | None:
-    """A new file, open; None: there is none to write."""
+    """Return a new open file; None without a path."""
     if path is None:
         return None
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise UsageMistake(f'{path} cannot be made: {error.strerror}. Nothing was done.') from None
+        raise UsageMistake(f'{path} cannot be created: {error.strerror}. Nothing was changed.') from None
 
 
 def _put(file: int | None, path: Path | None, data: Any) -> None:
