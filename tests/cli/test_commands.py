@@ -96,7 +96,7 @@ def test_a_failure_tells_the_root_cause_first(run):
     assert code == 1
     assert 'CREATE_FAILED' in out
     after = err[err.index('Root cause: bad (CREATE)') :]
-    assert 'because of it: after' in after
+    assert 'as a consequence: after' in after
     assert 'Root cause: bad' in run('stack', 'explain', 'broken')[2]
 
 
@@ -289,7 +289,7 @@ def test_nobody_answers(run, monkeypatch):
     monkeypatch.setenv('CONVERGENCE_ENDPOINT', 'http://127.0.0.1:1')
     code, _, err = run('stack', 'list')
     assert code == 5
-    assert 'No server answers at http://127.0.0.1:1 (from CONVERGENCE_ENDPOINT): Connection refused' in err
+    assert 'The server at http://127.0.0.1:1 (from CONVERGENCE_ENDPOINT) does not answer: Connection refused' in err
     monkeypatch.delenv('CONVERGENCE_ENDPOINT')
     code, _, err = run('stack', 'list')
     assert code == 5 and 'convergence serve' in err
@@ -316,7 +316,7 @@ def test_processes_are_listed(run):
     ('message', 'told'),
     [
         ('x failed; its log says why, look for req-1', 'x failed; its log says why, look for req-1'),
-        ('It broke.', 'It broke. The log of the server says more about req-1.'),
+        ('It broke.', 'It broke. See the log of the server for req-1.'),
     ],
 )
 def test_a_failure_of_the_server_says_once_where_to_look(message, told):

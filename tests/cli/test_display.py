@@ -100,7 +100,9 @@ def test_only_what_happened_in_this_operation_is_shown():
 
 
 def test_an_operation_that_takes_too_long_is_left_and_it_is_said_how_to_go_on():
-    with pytest.raises(Unfinished, match=r'still at work after 1 s; it goes on.*stack wait site.*stack cancel site'):
+    with pytest.raises(
+        Unfinished, match=r'still in progress after 1 s; the operation continues.*stack wait site.*stack cancel site'
+    ):
         followed(Server(('UPDATE_IN_PROGRESS', [])), console(), timeout_s=1)
 
 
@@ -108,7 +110,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for():
     server = Server(('UPDATE_IN_PROGRESS', []), Unreachable('away'), ('UPDATE_COMPLETE', []))
     shown = console()
     assert followed(server, shown).state == 'UPDATE_COMPLETE'
-    assert 'No answer, trying again: away' in written(shown)
+    assert 'No answer, retrying: away' in written(shown)
 
 
 def test_a_server_that_stays_away_is_given_up():

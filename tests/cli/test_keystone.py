@@ -139,7 +139,7 @@ def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeyp
         ({'password': 'canary-wrong-72'}, 4, 'Keystone does not accept the credentials'),
         ({'project_name': 'nowhere'}, 4, 'Keystone does not accept the credentials'),
         ({'region_name': 'nowhere'}, 5, 'the catalog of Keystone has no orchestration service'),
-        ({'region_name': 'south'}, 5, 'No server answers at http://127.0.0.1:1'),
+        ({'region_name': 'south'}, 5, 'The server at http://127.0.0.1:1'),
         ({'auth_url': 'http://127.0.0.1:1/v3'}, 5, 'Keystone does not answer as expected'),
         ({'auth_type': 'nonsense'}, 2, 'nonsense'),
         ({'password': ''}, 2, 'there is no password for it'),

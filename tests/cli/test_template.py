@@ -182,7 +182,7 @@ def test_a_file_that_is_no_text_is_a_problem_of_the_place_that_names_it(write):
         ('pipe', 'not a regular file'),
         ('.', 'not a regular file'),
         ('x' * 300, 'cannot be read: File name too long.'),
-        ('a\0b', 'characters that no file can have'),
+        ('a\0b', 'invalid characters'),
     ],
 )
 def test_what_has_no_end_is_not_read_because_a_template_names_it(write, tmp_path, name, message):

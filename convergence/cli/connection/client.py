@@ -1,4 +1,4 @@
-"""Speaks the REST API. The only place that knows the HTTP library."""
+"""The client of the REST API. No other module imports the HTTP library."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from convergence.errors import Problem
 
 CONNECT_S, ANSWER_S = 5.0, 120.0
 STREAM_S = 30.0
-"""Silence after which a stream is given up: the server gives a sign of life every 10 seconds."""
+"""Seconds of silence after which a stream counts as broken. The server sends a comment every 10 seconds."""
 REPEATS = 3
-"""How often a request that may be repeated is sent when no answer comes."""
+"""Maximum number of attempts for a repeatable request."""
 PAUSE_S = 0.5
 
 
 class Api:
-    """One server, and one project of it.
+    """The API of one server for one project.
 
-    :param answer_s: how long to wait for an answer, in seconds.
+    :param answer_s: timeout of a request in seconds.
     """
 
     def __init__(self, target: Target, *, answer_s: float = ANSWER_S) -> None:
@@ -42,24 +42,24 @@ class Api:
             {'User-Agent': f'convergence/{__version__}', 'Accept': 'application/json, */*;q=0.1'}
         )
         if target.is_local:
-            self._session.trust_env = False  # neither a proxy nor a .netrc is for this machine
+            self._session.trust_env = False  # Proxies and .netrc do not apply to this machine.
         if target.ca:
             self._session.verify = target.ca
 
     # --- requests ---------------------------------------------------------------------------------------------
 
     def get(self, path: str, *, repeats: int = REPEATS, **query: Any) -> Document:
-        """The document at a path below the project.
+        """Return the document at a path below the project.
 
-        :param repeats: how often it may be asked for while no answer comes.
-        :param query: what is None is left out.
+        :param repeats: maximum number of attempts.
+        :param query: parameters of the query; None leaves a parameter out.
         """
         return _document(self.ask('GET', path, query=query, repeats=repeats))
 
     def send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> Document:
-        """Send a request that changes something, or needs a body; what is answered, empty where nothing is."""
+        """Send a request with a body. Return the answer, empty without one."""
         repeats = REPEATS if headers and 'Idempotency-Key' in headers else 1
         return _document(self.ask(method, path, body=body, headers=headers, repeats=repeats))
 
@@ -75,8 +75,8 @@ class Api:
     ) -> requests.Response:
         """Send a request.
 
-        :param repeats: how often it may be sent while no answer comes, or one that says: later.
-        :raises CommandFailed: the server refuses, or does not answer; the class says which.
+        :param repeats: maximum number of attempts while the server does not answer or is overloaded.
+        :raises CommandFailed: the server refuses the request, or does not answer.
         """
         for attempt in range(1, repeats + 1):
             try:
@@ -89,7 +89,7 @@ class Api:
         raise AssertionError('a request is sent at least once')
 
     def stream(self, path: str, headers: Mapping[str, str], **query: Any) -> requests.Response:
-        """Begin an answer that has no end. Close it."""
+        """Open a stream. The caller closes it."""
         return _accepted(self._once('GET', path, query, None, headers, stream=True))
 
     def _once(
@@ -118,7 +118,8 @@ class Api:
             raise Unreachable(f'The certificate of {self._where()} is not accepted: {_cause(error)}.') from None
         except requests.exceptions.RequestException as error:
             raise Unreachable(
-                f'No server answers at {self._where()}: {_cause(error)}. Is it running? "convergence serve" starts one.'
+                f'The server at {self._where()} does not answer: {_cause(error)}. '
+                'Start a local server with "convergence serve".'
             ) from None
 
     def _where(self) -> str:
@@ -128,71 +129,71 @@ class Api:
     # --- stacks -----------------------------------------------------------------------------------------------
 
     def stack(self, name: str) -> StackClient:
-        """The stack with that name or id.
+        """Return the stack with a name or id.
 
-        :raises NotFound: there is none.
+        :raises NotFound: it does not exist.
         """
         answer = self.ask('GET', f'stacks/{quote(name, safe="")}', repeats=REPEATS)
         location = answer.headers.get('Location', '')
         parts = urlsplit(location).path.rstrip('/').split('/')
         if answer.status_code != HTTPStatus.FOUND or len(parts) < 2:
-            raise CommandFailed(f'The server at {self._where()} does not speak the Orchestration API v1.')
+            raise CommandFailed(f'The server at {self._where()} does not offer the Orchestration API v1.')
         return StackClient(self, unquote(parts[-2]), unquote(parts[-1]))
 
     def create(self, body: Mapping[str, Any]) -> StackClient:
-        """Have a stack made. Repeated by itself where no answer comes: the server makes one stack only."""
+        """Create a stack. The request has an idempotency key, so that repeating it creates one stack only."""
         made = self.send('POST', 'stacks', body, {'Idempotency-Key': str(uuid.uuid4())})
         return StackClient(self, str(body['stack_name']), str(made['stack']['id']))
 
 
 DEEPEST = 1000
-"""Levels of nested stacks: more than any installation allows."""
+"""Levels of nested stacks to list: more than an installation allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackClient:
-    """A stack, and the way to ask about it."""
+    """The requests about one stack."""
 
     api: Api
     name: str
     id: str
     nested_depth: int | None = None
-    """How many levels of nested stacks its lists of resources and events go down into; None: none."""
+    """Levels of nested stacks in lists of resources and events; None: only the stack itself."""
 
     def at(self, *parts: str) -> str:
-        """The path of something that belongs to the stack."""
+        """Return the path of a part of the stack."""
         return '/'.join(quote(part, safe='') for part in ('stacks', self.name, self.id, *parts))
 
     def show(self, *, outputs: bool = False, unreadable: bool = False) -> Document:
-        """Everything about it.
+        """Return the stack.
 
-        :param outputs: whether to ask for the values of its outputs.
-        :param unreadable: whether to ask for what of it cannot be read any more.
+        :param outputs: True to include the values of outputs.
+        :param unreadable: True to include the rows that the engine cannot read.
         """
         also: dict[str, Any] = {'with_unreadable': 'true'} if unreadable else {}
         return dict(self.api.get(self.at(), resolve_outputs=str(outputs).lower(), **also)['stack'])
 
     def show_with_tag(self) -> tuple[Document, str]:
-        """Everything about it but its outputs, and the entity tag: another operation, another tag."""
+        """Return the stack without outputs, and its entity tag, which changes with each operation."""
         answer = self.api.ask('GET', self.at(), query={'resolve_outputs': 'false'}, repeats=REPEATS)
         return dict(_document(answer)['stack']), answer.headers.get('ETag', '')
 
     def events(self, marker: str | None = None, **query: Any) -> list[Document]:
-        """What happened after an event, oldest first; None: from the first that is kept.
+        """Return the events after a marker, the oldest first; None: all.
 
-        :param query: what else the list is asked for, by the API's names.
+        :param query: further parameters of the query.
         """
         return [_located(each) for each in self._list('events', marker=marker, **query)]
 
     def last_event(self) -> str | None:
-        """The id of the newest event; None where nothing has happened yet."""
+        """Return the id of the newest event; None without events."""
         newest = self.api.get(self.at('events'), limit=1, sort_dir='desc', sort_keys='created_at')['events']
         return str(newest[0]['id']) if newest else None
 
     def follow(self, marker: str | None) -> Iterator[Document | None]:
-        """What happened after an event, and what happens, as it does; None for a sign of life.
+        """Yield the events after a marker, and new ones as they occur; None for a keep-alive comment.
 
-        :raises CommandFailed: the stream is not offered, or broke.
+        :raises CommandFailed: the server offers no stream, or the stream broke.
         """
         headers = {'Accept': 'text/event-stream', **({'Last-Event-ID': marker} if marker else {})}
         answer = self.api.stream(self.at('events'), headers, follow='true', nested_depth=self.nested_depth)
@@ -203,15 +204,15 @@ class StackClient:
                 elif line.startswith(b':'):
                     yield None
         except requests.exceptions.RequestException as error:
-            raise Unreachable(f'The stream of events broke: {_cause(error)}') from None
+            raise Unreachable(f'The event stream broke: {_cause(error)}') from None
         finally:
             answer.close()
 
     def resources(self, limit: int | None = None, marker: str | None = None) -> list[Document]:
-        """For each name the resource that is in service; each has a `path`, the names that lead to it, with slashes.
+        """Return the current resources. The `path` of each joins the names that lead to it with slashes.
 
-        :param limit: so many at most; None: all.
-        :param marker: only those behind the one of this name.
+        :param limit: maximum number; None: all.
+        :param marker: name of the last resource of the previous page.
         """
         leading, found = {self.id: ''}, []
         for each in self._list('resources', limit=limit, marker=marker):
@@ -222,23 +223,23 @@ class StackClient:
         return found
 
     def every_resource(self) -> list[Document]:
-        """The same, with those of all nested stacks."""
+        """Return the resources with those of all nested stacks."""
         return replace(self, nested_depth=DEEPEST).resources()
 
     def graph(self) -> Document:
-        """Its resources, and what needs what."""
+        """Return the dependency graph of the resources."""
         return dict(self.api.get(self.at('graph'), nested_depth=self.nested_depth)['graph'])
 
     def explain(self) -> Document:
-        """Why it is as it is."""
+        """Return the explanation of the stack's state."""
         return dict(self.api.get(self.at('explain'), nested_depth=self.nested_depth)['explanation'])
 
     def outputs(self) -> list[Document]:
-        """The outputs with their values."""
+        """Return the outputs with their values."""
         return list(self.show(outputs=True).get('outputs') or ())
 
     def act(self, action: str, options: Mapping[str, Any] | None = None) -> None:
-        """Begin an action."""
+        """Start an action."""
         self.api.send('POST', self.at('actions'), {action: dict(options) if options else None})
 
     def _list(self, part: str, **query: Any) -> list[Document]:
@@ -246,13 +247,13 @@ class StackClient:
 
 
 def _linked(document: Document, relation: str) -> str:
-    """The id of a stack that a document has a link to; empty where there is none."""
+    """Return the id of the stack that a document links to; empty without a link."""
     hrefs = [str(link['href']) for link in document.get('links') or () if link['rel'] == relation]
     return unquote(hrefs[0].rstrip('/').rpartition('/')[2]) if hrefs else ''
 
 
 def _located(document: Document) -> Document:
-    """A resource or an event with the name of its stack, which the API tells by a link alone."""
+    """Add the name of the stack, which the API gives as a link only, to a resource or an event."""
     links = document.get('links') or ()
     paths = [str(link['href']).rstrip('/').split('/') for link in links if link['rel'] == 'stack']
     return document | {'stack_name': unquote(paths[0][-2])} if paths else document
@@ -262,9 +263,9 @@ def _located(document: Document) -> Document:
 
 
 def _document(answer: requests.Response) -> Document:
-    """What an answer says; empty where it says nothing.
+    """Return the body of an answer; empty without one.
 
-    :raises CommandFailed: it is no JSON object, as all answers of the API are.
+    :raises CommandFailed: the body is not a JSON object.
     """
     if answer.status_code == HTTPStatus.NO_CONTENT or not answer.content:
         return {}
@@ -273,14 +274,16 @@ def _document(answer: requests.Response) -> Document:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise CommandFailed(f'The answer from {answer.url} is no JSON object: it does not speak the Orchestration API.')
+        raise CommandFailed(
+            f'The answer from {answer.url} is not a JSON object. The server does not offer the Orchestration API.'
+        )
     return document
 
 
 def _accepted(answer: requests.Response) -> requests.Response:
-    """The answer, if the request was served.
+    """Return the answer of a successful request.
 
-    :raises CommandFailed: of the class that the status means.
+    :raises CommandFailed: the class depends on the status.
     """
     if answer.status_code < HTTPStatus.BAD_REQUEST:
         return answer
@@ -291,15 +294,13 @@ def _accepted(answer: requests.Response) -> requests.Response:
     if status == HTTPStatus.NOT_FOUND:
         raise NotFound(message)
     if status == HTTPStatus.UNAUTHORIZED:
-        raise Refused(
-            f'{message}: the server wants a token, and this one is missing or not accepted. See --token.', kind
-        )
+        raise Refused(f'{message}: the token is missing or not accepted. See --token.', kind)
     if status in (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT):
         raise Unreachable(f'{message} (status {status}, request {request_id or "unknown"})')
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED:
         if request_id and request_id in message:
-            raise CommandFailed(message)  # it says itself where to look
-        raise CommandFailed(f'{message} The log of the server says more about {request_id or "this request"}.')
+            raise CommandFailed(message)  # The message names the place already.
+        raise CommandFailed(f'{message} See the log of the server for {request_id or "this request"}.')
     raise Refused(message, kind)
 
 
@@ -316,7 +317,7 @@ def _failure(answer: requests.Response) -> tuple[int, str, str, list[Problem]]:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost reason, without addresses of objects and other noise."""
+    """Return the innermost cause, without addresses of objects."""
     seen: BaseException = error
     while True:
         inner = getattr(seen, 'reason', None) or next(

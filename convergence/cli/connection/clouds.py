@@ -1,4 +1,4 @@
-"""Clouds that ``clouds.yaml`` describes. The only place that knows openstacksdk."""
+"""Clouds of ``clouds.yaml``. No other module of the command line imports openstacksdk."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from convergence.cli.exits import Unreachable, UsageMistake
 
 
 def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
-    """Get a token and the endpoint of a cloud, and the file with the certificates to trust (empty: the usual ones).
+    """Return the token and endpoint of a cloud, and the file with its certificates (empty: those of the system).
 
-    :param name: of the cloud in ``clouds.yaml``, which is looked for where all clients of OpenStack do.
-    :param source: who says so, for messages.
-    :raises UsageMistake: there is no such cloud, something is wrong with it, or openstacksdk is not installed.
+    :param name: name of the cloud in ``clouds.yaml``, which lies in the usual places of OpenStack clients.
+    :param source: the option or variable with the name, for messages.
+    :raises UsageMistake: the cloud does not exist or is invalid, or openstacksdk is not installed.
     :raises Refused: Keystone does not accept the credentials.
     :raises Unreachable: Keystone does not answer, or its catalog has no orchestration service.
     """
@@ -22,7 +22,7 @@ def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
         from openstack.config import OpenStackConfig
     except ImportError:
         raise UsageMistake(
-            f'{source} names a cloud of clouds.yaml; that needs openstacksdk: pip install convergence[clouds].'
+            f'{source} needs openstacksdk to read clouds.yaml: pip install convergence[clouds].'
         ) from None
     try:
         with keystone.as_usage_mistakes(source):
@@ -34,7 +34,7 @@ def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
     except exceptions.SDKException as error:
         raise UsageMistake(f'{source}: {error}') from None
     if verify is False:
-        raise UsageMistake(f'{source} has verify: false. Name the certificate to trust as cacert instead.')
+        raise UsageMistake(f'{source} has verify: false, which is not supported. Set cacert to the certificate.')
     if not endpoint:
         raise Unreachable(keystone.NOT_LISTED.format(source))
 

@@ -1,4 +1,4 @@
-"""Tokens from Keystone. The only place that knows keystoneauth1."""
+"""Tokens from Keystone. No other module of the command line imports keystoneauth1."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from convergence.cli.exits import Refused, Unreachable, UsageMistake
 
 SERVICE = 'orchestration'
-NOT_LISTED = f'{{}}: the catalog of Keystone has no {SERVICE} service for this region. Name it as endpoint.'
+NOT_LISTED = f'{{}}: the catalog of Keystone has no {SERVICE} service for this region. Set endpoint.'
 _ABOUT_US = ('auth_type', 'endpoint', 'region_name', 'interface')
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What Keystone has told.
+    """The result of a login.
 
-    :param token: gives a token that is valid now. It raises what `log_in` does: an old one may have run out.
+    :param token: returns a valid token. It raises the errors of `log_in` if it has to renew the token.
     """
 
     endpoint: str
@@ -27,10 +27,10 @@ class Login:
 
 
 def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
-    """Get a token, and the endpoint from the catalog unless `options` name one.
+    """Log in, and read the endpoint from the catalog unless `options` have one.
 
-    :param options: names and values as in clouds.yaml, and those of `_ABOUT_US`.
-    :param source: who says so, for messages.
+    :param options: the options of clouds.yaml, and those of `_ABOUT_US`.
+    :param source: the origin of the options, for messages.
     :raises UsageMistake: options are missing or wrong, or keystoneauth1 is not installed.
     :raises Refused: Keystone does not accept the credentials.
     :raises Unreachable: Keystone does not answer, or its catalog has no orchestration service.
@@ -39,15 +39,13 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
         from keystoneauth1 import loading, session
     except ImportError:
         raise UsageMistake(
-            f'{source} wants a token from Keystone; that needs keystoneauth1: pip install convergence[keystone].'
+            f'{source} needs keystoneauth1 to log in to Keystone: pip install convergence[keystone].'
         ) from None
     given = {name: value for name, value in options.items() if name not in _ABOUT_US}
     with as_usage_mistakes(source):
         kind = options.get('auth_type') or _kind(given)
         if kind.endswith('password') and not given.get('password'):
-            raise UsageMistake(
-                f'{source} names a Keystone, and there is no password for it: OS_PASSWORD, or password under auth.'
-            )
+            raise UsageMistake(f'{source} has no password. Set OS_PASSWORD, or password under auth.')
         loader: Any = loading.get_plugin_loader(kind)
         known = {option.dest for option in loader.get_options()}
         plugin = loader.load_from_options(**{name: value for name, value in given.items() if name in known})
@@ -70,7 +68,7 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
 
 @contextmanager
 def as_usage_mistakes(source: str) -> Iterator[None]:
-    """Say what keystoneauth1 raises as the command line does."""
+    """Translate the errors of keystoneauth1."""
     from keystoneauth1 import exceptions
 
     try:

@@ -1,8 +1,8 @@
-"""How the commands of this machine find what ``convergence serve`` serves.
+"""Finds the servers that ``convergence serve`` runs on this machine.
 
-A server leaves a file with its URL in its data directory, and holds a lock for as long as it lives: a file beside a
-lock that nobody holds was left by a server that died. A copy in a directory of the user lets commands find the server
-from anywhere. Files of another account are not believed: they would lead to a server of that account.
+A server writes a file with its URL into its data directory, and holds a lock while it runs. A file beside a free lock
+belongs to a server that died. A copy in a directory of the user lets commands find the server from anywhere. Files of
+another account are ignored: they would lead to a server of that account.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ NAME = 'serving.json'
 LOCK = 'serving.lock'
 DATA = 'convergence-data'
 _PATIENCE_S = 1.0
-"""A command that looks whether somebody serves holds the lock for a moment; a server that starts waits that long."""
+"""Seconds that a starting server waits for the lock. Commands hold it for a moment to test it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """What ``convergence serve`` says of itself: who serves what.
+    """A running ``convergence serve``.
 
-    :param url: where the API listens.
-    :param data: the data directory, absolute.
-    :param token_file: where the token is that requests must bring; empty: they need none.
+    :param url: the URL of the API.
+    :param data: the absolute path of the data directory.
+    :param token_file: the file with the token for requests; empty: requests need no token.
     """
 
     url: str
@@ -43,14 +43,14 @@ class LocalServer:
     token_file: str = ''
 
     def token(self) -> str:
-        """What the server wants to be sent; empty where it asks for no token."""
+        """Return the token for requests; empty if they need none."""
         return local_token.known(Path(self.token_file)) if self.token_file else ''
 
 
 class AlreadyServed(Exception):
-    """Somebody serves this data directory already.
+    """Another process serves this data directory.
 
-    :param server: who; None where it has not said so yet.
+    :param server: the other server; None while it is starting.
     """
 
     def __init__(self, server: LocalServer | None) -> None:
@@ -59,16 +59,16 @@ class AlreadyServed(Exception):
 
 
 def registry(environment: dict[str, str] | os._Environ[str]) -> Path:
-    """The directory with the copies that lead to the servers of a user."""
+    """Return the directory with the copies for a user's servers."""
     state = environment.get('XDG_STATE_HOME') or str(Path.home() / '.local' / 'state')
     return Path(state) / 'convergence' / 'servers'
 
 
 @contextlib.contextmanager
 def claimed(data: Path) -> Iterator[None]:
-    """Serve a data directory for as long as the block lasts, alone.
+    """Hold the lock of a data directory during the block.
 
-    :raises AlreadyServed: another process does.
+    :raises AlreadyServed: another process holds it.
     :raises OSError: the directory cannot be written.
     """
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,9 +83,9 @@ def claimed(data: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def announced(server: LocalServer, copies: Path | None) -> Iterator[None]:
-    """Let the server be found for as long as the block lasts. The data directory must be claimed.
+    """Publish the server during the block. The caller holds the lock of the data directory.
 
-    :param copies: directory of the user's copies; None: leave none.
+    :param copies: directory for the user's copy; None: no copy.
     """
     places = [Path(server.data) / NAME]
     if copies is not None:
@@ -103,7 +103,7 @@ def announced(server: LocalServer, copies: Path | None) -> Iterator[None]:
 
 
 def find(start: Path, copies: Path) -> list[LocalServer]:
-    """The servers that are alive: the nearest alone if its data lies in `start` or above, else all of the user's."""
+    """Return the running servers: the one whose data lies in `start` or above it, else all of the user's."""
     for directory in (start, *start.parents):
         server = alive(directory / DATA)
         if server is not None:
@@ -113,13 +113,13 @@ def find(start: Path, copies: Path) -> list[LocalServer]:
 
 
 def served_at(url: str, start: Path, copies: Path) -> LocalServer | None:
-    """The server that listens at a URL of this machine, if it is one of those that `find` finds."""
+    """Return the server of `find` that listens at a URL; None if there is none."""
     port = urlsplit(url).port
     return next((server for server in find(start, copies) if urlsplit(server.url).port == port), None)
 
 
 def alive(data: Path) -> LocalServer | None:
-    """The server of a data directory, if it lives."""
+    """Return the running server of a data directory; None if there is none."""
     server = _read(data / NAME)
     return server if server is not None and _is_held(data / LOCK) else None
 
@@ -149,7 +149,7 @@ def _locked(lock: int, kind: int, patience_s: float) -> bool:
 
 
 def _write(path: Path, server: LocalServer) -> None:
-    """Write what a server says so that nobody ever reads half of it."""
+    """Write the file of a server atomically."""
     whole = path.with_name(f'{path.name}.{server.pid}')
     whole.write_text(json.dumps(asdict(server)), encoding='utf-8')
     whole.replace(path)

@@ -1,7 +1,7 @@
-"""The token that opens a server without Keystone to one account of its machine.
+"""The token of a server without Keystone. It restricts the server to one account of the machine.
 
-Every account of a machine can reach its loopback address. Who can read the file, and that is the account which the
-server runs as, may use the server.
+Every account of a machine can reach its loopback address. Only the account that runs the server can read the file with
+the token.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from convergence.errors import ConfigurationError
 
 LEAST = 32
-"""Characters that a token has at least: nobody guesses it, and an empty file opens nothing."""
+"""Minimum number of characters of a token: too many to guess, and an empty file gives no access."""
 
 
 def made(path: Path) -> str:
-    """The token in a file, which is made where it is missing.
+    """Return the token in a file, and create the file if it is missing.
 
-    It stays the same from start to start. Of several processes that begin at once one wins.
+    The token survives restarts. If several processes start at once, all get the same token.
 
-    :raises ConfigurationError: the file cannot be written, or is not one that only this account can read.
+    :raises ConfigurationError: the file cannot be written, or other accounts can read it.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -39,13 +39,11 @@ def made(path: Path) -> str:
             unfinished.unlink(missing_ok=True)
         return _own(path)
     except OSError as error:
-        raise ConfigurationError(
-            f'The file with the token of the API, {path}, cannot be used: {error.strerror}.'
-        ) from None
+        raise ConfigurationError(f'The token file of the API, {path}, cannot be used: {error.strerror}.') from None
 
 
 def known(path: Path) -> str:
-    """The token in a file; empty where there is none that this account can read."""
+    """Return the token in a file; empty if this account cannot read one."""
     try:
         return path.read_text(encoding='utf-8').strip()
     except (OSError, UnicodeError):
@@ -59,7 +57,7 @@ def _own(path: Path) -> str:
         token = file.read(4096).strip() if stat.S_ISREG(found.st_mode) else ''
     if found.st_uid != os.geteuid() or found.st_mode & 0o077 or len(token) < LEAST or not token.isascii():
         raise ConfigurationError(
-            f'{path} must be a file of the account that runs this process, which nobody else can read (mode 0600), '
-            f'with a token of {LEAST} characters or more. Remove it, and a new one is made.'
+            f'{path} must belong to the account of this process, have mode 0600, '
+            f'and hold a token of at least {LEAST} characters. Delete the file to get a new token.'
         )
     return token

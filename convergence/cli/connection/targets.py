@@ -1,13 +1,13 @@
-"""Which server a command speaks to, and as whom.
+"""Selects the server and the credentials for a command.
 
-The first of these that says so wins:
+The first of these sources wins:
 
-1. the option ``--endpoint``, ``--server`` with the name of one in the configuration file, or ``--os-cloud`` with the
-   name of one in ``clouds.yaml``;
+1. the option ``--endpoint``, ``--server`` with a name from the configuration file, or ``--os-cloud`` with a name from
+   ``clouds.yaml``;
 2. the variables ``CONVERGENCE_ENDPOINT`` or ``CONVERGENCE_SERVER``;
 3. the variables of OpenStack clients: ``OS_CLOUD``, ``OS_ENDPOINT``, or ``OS_AUTH_URL`` for Keystone;
-4. the server that the configuration file calls ``default``;
-5. what ``convergence serve`` serves on this machine.
+4. the server ``default`` of the configuration file;
+5. a running ``convergence serve`` on this machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from convergence.template.problems import Problems
 from convergence.template.sources import read
 
 PROJECT = 'default'
-"""The project where nobody has named one."""
+"""The default project."""
 _VERSION = re.compile(r'/v1(?:/(?P<project>[^/]+))?/*$')
 
 TokenSource = Callable[[], str]
@@ -36,12 +36,12 @@ TokenSource = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server, and as whom to speak to it.
+    """A server with the credentials for it.
 
-    :param url: of the API with version and project, without a slash at the end.
-    :param token: gives the token to send; empty where none is needed. It may ask Keystone.
-    :param source: how the server was found, for messages.
-    :param ca: file with certificates to trust; empty: the usual ones.
+    :param url: URL of the API with version and project, without a slash at the end.
+    :param token: returns the token for requests, empty if they need none. It may log in to Keystone.
+    :param source: the option, variable or file that selected the server, for messages.
+    :param ca: file with certificates to trust; empty: those of the system.
     """
 
     url: str
@@ -51,14 +51,14 @@ class Target:
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is on this machine."""
+        """True if the server is on this machine."""
         host = urlsplit(self.url).hostname or ''
         return host in ('localhost', '::1') or host.startswith('127.')
 
 
 @dataclass(frozen=True, slots=True)
 class ServerArguments:
-    """What the command line says about the server; empty: nothing."""
+    """The options that select the server; empty: not given."""
 
     endpoint: str = ''
     project: str = ''
@@ -68,11 +68,11 @@ class ServerArguments:
 
 
 def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path) -> Target:
-    """The server to speak to.
+    """Return the selected server.
 
-    :param directory: where the command was called.
+    :param directory: the working directory of the command.
     :raises UsageMistake: an option, a variable or the configuration file is wrong.
-    :raises Unreachable: none is named, and none serves on this machine.
+    :raises Unreachable: no server is named, and none runs on this machine.
     """
     project = wish.project or environment.get('CONVERGENCE_PROJECT', '')
     token = wish.token or environment.get('CONVERGENCE_TOKEN', '') or environment.get('OS_TOKEN', '')
@@ -102,7 +102,7 @@ def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path)
 def _target(endpoint: str, project: str, token: str, source: str, ca: str = '') -> Target:
     parts = urlsplit(endpoint)
     if parts.scheme not in ('http', 'https') or not parts.hostname:
-        raise UsageMistake(f'{source}: {endpoint!r} is no URL such as http://127.0.0.1:8004.')
+        raise UsageMistake(f'{source}: {endpoint!r} is not a URL such as http://127.0.0.1:8004.')
     whole = endpoint.rstrip('/')
     found = _VERSION.search(whole)
     if found is None:
@@ -111,8 +111,7 @@ def _target(endpoint: str, project: str, token: str, source: str, ca: str = '') 
         whole = f'{whole}/{quote(project or PROJECT, safe="")}'
     elif project and found['project'] != quote(project, safe=''):
         raise UsageMistake(
-            f'{source} names the project {found["project"]}, and the project {project} is asked for. '
-            'Leave one of the two out.'
+            f'{source} names the project {found["project"]}, and --project names {project}. Use only one of them.'
         )
     return Target(whole, source, lambda: token, ca)
 
@@ -121,7 +120,7 @@ def _target(endpoint: str, project: str, token: str, source: str, ca: str = '') 
 
 
 def configuration_path(environment: Mapping[str, str]) -> Path:
-    """Where the configuration file of the command line is."""
+    """Return the path of the configuration file of the command line."""
     named = environment.get('CONVERGENCE_CLIENT_CONFIG')
     base = environment.get('XDG_CONFIG_HOME') or str(Path.home() / '.config')
     return Path(named) if named else Path(base) / 'convergence' / 'cli.yaml'
@@ -146,7 +145,7 @@ def _configuration(environment: Mapping[str, str]) -> Mapping[str, Any]:
         return {}
     if not isinstance(root, dict) or not isinstance(root.get('servers', {}), dict):
         raise UsageMistake(
-            f'{path} must be a map with "servers", a map of servers by name, and "default", one of them.'
+            f'{path} must be a map with "servers" (a map of servers by name) and "default" (the name of one).'
         )
     return root
 
@@ -156,7 +155,7 @@ def _configured(name: str, project: str, token: str, environment: Mapping[str, s
     servers: Mapping[str, Any] = _configuration(environment).get('servers') or {}
     found = servers.get(name)
     if not isinstance(found, dict):
-        known = f'there are {", ".join(map(str, servers))}' if servers else 'it has no servers'
+        known = f'its servers: {", ".join(map(str, servers))}' if servers else 'it has no servers'
         raise UsageMistake(f'{path} has no server "{name}"; {known}.')
     source, ca = f'server "{name}" of {path}', str(found.get('cacert') or '')
     if isinstance(found.get('auth'), dict):
@@ -205,18 +204,18 @@ def _served(project: str, environment: Mapping[str, str], directory: Path) -> Ta
     found = local_servers.find(directory, local_servers.registry(dict(environment)))
     if not found:
         raise Unreachable(
-            'No server is named, and none serves on this machine. Start one with "convergence serve", or name one '
+            'No server is selected, and none runs on this machine. Start one with "convergence serve", or select one '
             'with --endpoint URL or CONVERGENCE_ENDPOINT.'
         )
     if len(found) > 1:
         listed = ', '.join(f'{server.url} (data in {server.data})' for server in found)
-        raise UsageMistake(f'Several servers serve on this machine: {listed}. Name one with --endpoint URL.')
+        raise UsageMistake(f'Several servers run on this machine: {listed}. Select one with --endpoint URL.')
     server = found[0]
     return _target(server.url, project, server.token(), f'"convergence serve" with data in {server.data}')
 
 
 def _with_own_token(target: Target, environment: Mapping[str, str], directory: Path) -> Target:
-    """With the token of the user's own server, where that is the one that is named and no token is."""
+    """Add the token of the user's own server if the target is that server and has no token."""
     if not target.is_local or target.token():
         return target
     server = local_servers.served_at(target.url, directory, local_servers.registry(dict(environment)))
@@ -224,5 +223,5 @@ def _with_own_token(target: Target, environment: Mapping[str, str], directory: P
 
 
 def from_process(wish: ServerArguments) -> Target:
-    """The server to speak to, by the variables and the working directory of this process."""
+    """Return the selected server, with the variables and working directory of this process."""
     return find(wish, os.environ, Path.cwd())

@@ -154,8 +154,7 @@ def of_deletion(stack_name: str, resources: Iterable[Document], base: str, leave
     missing = sorted(set(leave) - set(names))
     if missing:
         raise Refused(
-            f'--leave: stack {stack_name} has no resource {", ".join(missing)}. '
-            f'Its resources: {", ".join(names) or "none"}.'
+            f'--leave: stack {stack_name} has no resource {", ".join(missing)}. It has: {", ".join(names) or "none"}.'
         )
     return Plan(PlannedOperation.DELETE, stack_name, changes, base)
 

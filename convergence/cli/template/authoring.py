@@ -1,4 +1,4 @@
-"""``convergence template format``, ``lint``, ``graph`` and ``serve-lsp``: for those who write templates."""
+"""``convergence template format``, ``lint``, ``graph`` and ``serve-lsp``."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ ENVIRONMENTS = click.option(
     multiple=True,
     metavar='FILE',
     type=click.Path(exists=True, dir_okay=False),
-    help='An environment; may be repeated, later ones win.',
+    help='Environment file. May be repeated; later files win.',
 )
 _UNKNOWN_TYPES = click.option(
-    '--ignore-unknown-types', is_flag=True, help='Resource types that are not installed are only warned of.'
+    '--ignore-unknown-types', is_flag=True, help='Report resource types that are not installed as warnings.'
 )
 
 
@@ -51,19 +51,19 @@ _UNKNOWN_TYPES = click.option(
 
 @click.command('format')
 @FILES
-@click.option('--check', is_flag=True, help='Change nothing; exit code 1 if a file would be changed.')
-@click.option('--diff', is_flag=True, help='Change nothing, and show what would be changed.')
+@click.option('--check', is_flag=True, help='Change no file. The exit code is 1 if a file is not formatted.')
+@click.option('--diff', is_flag=True, help='Change no file, and print the differences.')
 def format_(files: Sequence[str], check: bool, diff: bool) -> int:
-    """Lay out templates and environments: two spaces a level, one between values, one empty line at most.
+    """Format templates and environments: two spaces per level, one space between values, one empty line at most.
 
-    Comments, quotes, lines and the order of keys stay as they are, and so does what the file says: it is read again
-    afterwards, and must be the same. FILE may be "-": standard input is written to standard output.
+    Comments, quotes, lines and the order of keys stay the same. The command verifies that the content is unchanged.
+    FILE may be "-": standard input is written to standard output.
 
     \b
     Exit codes:
       0  done
-      1  with --check or --diff: a file is not laid out like that. Otherwise: one could not be formatted
-      2  wrong command line, or a FILE cannot be read
+      1  a file is not formatted (with --check or --diff), or cannot be formatted
+      2  wrong command line, or unreadable FILE
     """
     changed, failed = [], []
     for name in files:
@@ -107,7 +107,7 @@ def _tell(name: str, error: errors.ConvergenceError) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file so that nobody ever finds half of it."""
+    """Write a file atomically."""
     place = path.resolve()
     try:
         handle, unfinished = tempfile.mkstemp(dir=place.parent, prefix=f'.{place.name}.')
@@ -135,7 +135,7 @@ def _replace(path: Path, text: str) -> None:
     multiple=True,
     metavar='RULE',
     type=click.Choice([rule.id for rule in RULES]),
-    help='Leave out this rule; may be repeated.',
+    help='Rule to skip. May be repeated.',
 )
 @click.option(
     '--format',
@@ -143,18 +143,18 @@ def _replace(path: Path, text: str) -> None:
     type=click.Choice(['text', 'json', 'sarif']),
     default='text',
     show_default=True,
-    help='What to print.',
+    help='Output format.',
 )
 def lint_(
     files: Sequence[str], environments: Sequence[str], ignore_unknown_types: bool, ignore: Sequence[str], form: str
 ) -> int:
-    """Look for what is valid in templates and probably not meant so, besides what "validate" finds.
+    """Check templates for errors and for probable mistakes in valid templates.
 
     \b
     Exit codes:
-      0  nothing was found
-      1  something was found
-      2  wrong command line, or a FILE cannot be read
+      0  no findings
+      1  findings
+      2  wrong command line, or unreadable FILE
     """
     checker = template_checker({}, ignore_unknown_types=ignore_unknown_types, tolerant=ignore_unknown_types)
     results = [_linted(checker, name, environments, frozenset(ignore)) for name in files]
@@ -189,7 +189,7 @@ def _linted(checker: TemplateChecker, name: str, environments: Sequence[str], ig
     'parameters',
     multiple=True,
     metavar='NAME=VALUE',
-    help='A parameter; conditions may ask for it.',
+    help='Value of a parameter, for conditions. May be repeated.',
 )
 @click.option(
     '-f',
@@ -198,18 +198,19 @@ def _linted(checker: TemplateChecker, name: str, environments: Sequence[str], ig
     type=click.Choice(['ascii', *drawing.FORMATS, 'json']),
     default='ascii',
     show_default=True,
-    help='How to draw.',
+    help='Output format.',
 )
 def graph(file: str, environments: Sequence[str], parameters: Sequence[str], form: str) -> int:
-    """Draw what a template would make: what needs what. Types need not be installed.
+    """Draw the dependency graph of a template. Its resource types need not be installed.
 
-    A resource whose condition is false is left out; where that depends on a parameter without a value, it is drawn.
+    Resources whose condition is false are left out. A condition that depends on a parameter without a value counts as
+    true.
 
     \b
     Exit codes:
       0  done
-      1  the template is wrong
-      2  wrong command line, or FILE cannot be read
+      1  the template is invalid
+      2  wrong command line, or unreadable FILE
     """
     checker = template_checker(given(parameters), ignore_unknown_types=True)
     try:
@@ -233,7 +234,7 @@ def graph(file: str, environments: Sequence[str], parameters: Sequence[str], for
 
 
 def drawn_of(compiled: language.Compiled) -> dict[str, Any]:
-    """The graph of a template, as `convergence.drawing` wants it. Nothing of it has a state."""
+    """Return the graph of a template for `convergence.drawing`. Its resources have no states."""
     definitions = compiled.goal.definitions
     nodes = [{'name': name, 'type': each.written_type or each.type, 'status': ''} for name, each in definitions.items()]
     edges = [
@@ -250,13 +251,13 @@ def drawn_of(compiled: language.Compiled) -> dict[str, Any]:
 
 @click.command('serve-lsp')
 def serve_lsp() -> None:
-    """Serve an editor in the Language Server Protocol, on standard input and output.
+    """Run the language server (LSP) for editors on standard input and output.
 
-    Diagnostics while you type, completion, documentation under the pointer, go to definition, find references, rename,
-    formatting. Needs pygls: pip install convergence[lsp].
+    It offers diagnostics, completion, hover, go to definition, find references, rename and formatting. Needs pygls:
+    pip install convergence[lsp].
     """
     if sys.stdin.isatty():
-        click.echo('convergence: an editor is to start this, and to speak to it. Ctrl-C ends it.', err=True)
+        click.echo('convergence: this command is for editors, not for terminals. Stop it with Ctrl-C.', err=True)
     try:
         from convergence.cli.template.language_server import serve
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""``convergence template``: what can be done with templates without any server."""
+"""``convergence template``: the group of commands, and ``validate``, ``schema``, ``versions``, ``functions``."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from convergence.template.authoring.json_schema import language_versions, meanin
 from convergence.template.versions import VERSIONS
 
 _FORMAT = click.option(
-    '--format', 'form', type=click.Choice(['text', 'json']), default='text', show_default=True, help='What to print.'
+    '--format', 'form', type=click.Choice(['text', 'json']), default='text', show_default=True, help='Output format.'
 )
 
 
 @click.group()
 def template() -> None:
-    """Check, format and describe templates, without any server."""
+    """Check, format and draw templates. Needs no server."""
 
 
 for _command in authoring.COMMANDS:
@@ -46,13 +46,13 @@ for _command in authoring.COMMANDS:
     'parameters',
     multiple=True,
     metavar='NAME=VALUE',
-    help='The value of a parameter; may be repeated, and wins over environments.',
+    help='Value of a parameter. May be repeated; wins over environments.',
 )
-@click.option('--require-parameters', is_flag=True, help='A parameter without value and default is an error.')
+@click.option('--require-parameters', is_flag=True, help='Report parameters without value and default as errors.')
 @click.option(
     '--ignore-unknown-types',
     is_flag=True,
-    help='Resource types that are not installed, and constraints of services that are not there, are only warned of.',
+    help='Report resource types that are not installed, and constraints of missing services, as warnings.',
 )
 @_FORMAT
 def validate(
@@ -65,15 +65,15 @@ def validate(
 ) -> None:
     """Check templates against the language and the installed resource types.
 
-    Every problem is shown with file, line and column. Files that are named by get_file, by a resource's type or by an
-    environment's resource_registry are read from where they lie, relative to the file that names them. FILE may be
-    "-" for standard input.
+    Prints each problem with file, line and column. Reads the files that templates name in get_file, in the types of
+    resources and in the resource_registry of an environment. Paths are relative to the file that names them. FILE may
+    be "-" for standard input.
 
     \b
     Exit codes:
       0  the templates are valid (there may be warnings)
-      1  there are problems
-      2  wrong command line, or a FILE cannot be read
+      1  a template has errors
+      2  wrong command line, or unreadable FILE
     """
     checker = template_checker(
         given(parameters),
@@ -92,13 +92,13 @@ def validate(
 
 @template.command()
 @click.option(
-    '-o', '--output', type=click.Path(dir_okay=False, path_type=Path), help='Write to this file.  [default: print]'
+    '-o', '--output', type=click.Path(dir_okay=False, path_type=Path), help='File to write.  [default: standard output]'
 )
 def schema(output: Path | None) -> None:
     """Print a JSON Schema of templates, for editors.
 
-    It knows every section and function of the language and the properties of the installed resource types. An editor
-    with it completes names and marks mistakes while you type; `convergence template validate` finds more.
+    The schema describes the sections and functions of the language and the properties of the installed resource types.
+    Editors complete names and mark mistakes with it. `convergence template validate` checks more.
     """
     text = json.dumps(json_schema.schema(RegistryCatalog(installed_types())), indent=2, ensure_ascii=False) + '\n'
     if output is None:
@@ -135,14 +135,14 @@ def versions(form: str) -> None:
 @click.argument('version', required=False)
 @_FORMAT
 def functions(version: str | None, form: str) -> None:
-    """List the functions of a VERSION of the language, by default of the newest.
+    """List the functions of a version of the language.
 
-    VERSION is a date or the name of a release; `convergence template versions` lists them.
+    VERSION is a date or the name of a release from `convergence template versions`. The default is the newest one.
     """
     known = {name: each for each in language_versions() for name in (each.date, each.alias) if name}
     chosen = known.get(version) if version else list(VERSIONS.values())[-1]
     if chosen is None:
-        raise click.BadParameter(f'there is no version {version}; there are {", ".join(known)}', param_hint="'VERSION'")
+        raise click.BadParameter(f'unknown version {version}; use one of {", ".join(known)}', param_hint="'VERSION'")
     listed = [
         {
             'function': name,

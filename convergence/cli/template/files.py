@@ -1,7 +1,7 @@
-"""Reads a template, its environments, and the files that they name, from where they lie on this machine.
+"""Reads a template, its environments, and the files that they name.
 
-A name in ``get_file``, a resource's type that is a path, and a path in ``resource_registry`` are relative to the file
-in which they stand. Each file is kept under the name by which it was asked for, as the engine wants them.
+Paths in ``get_file``, in the types of resources and in ``resource_registry`` are relative to the file that contains
+them. Each file keeps the name that the template uses, because the engine looks it up by that name.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _REMOTE = ('http', 'https', 'swift', 'swift+http', 'swift+https', 'ftp')
 
 
 def load(path: str, environments: Sequence[str], limits: Limits, written: str | None = None) -> Bundle:
-    """Read a template and what it needs.
+    """Read a template, its environments and files.
 
-    :param path: of the template; ``-``: standard input.
+    :param path: path of the template; ``-``: standard input.
     :param environments: paths of environments.
-    :param written: what the template says, where an editor has it; None: what the file says.
+    :param written: the text of the template in an editor; None: read the file.
     :raises OSError: the template or an environment cannot be read.
     :raises StackValidationFailed: one of them is not text.
     """
@@ -46,7 +46,7 @@ def load(path: str, environments: Sequence[str], limits: Limits, written: str | 
 
 
 class _Collection:
-    """The files found so far."""
+    """The files that were found so far."""
 
     def __init__(self, limits: Limits) -> None:
         self.files: dict[str, str] = {}
@@ -55,28 +55,28 @@ class _Collection:
         self._origins: dict[str, Path] = {}
 
     def outside(self, homes: Sequence[Path]) -> tuple[Path, ...]:
-        """The files that were read and lie below none of some directories, links followed."""
+        """Return the files outside the given directories, with links resolved."""
         read_from = sorted({self._origins[name] for name in self.files})
         return tuple(each for each in read_from if not any(each.is_relative_to(home) for home in homes))
 
     def collect(self, text: str, path: str, source: str) -> None:
-        """Read the files that a document names, and those that these name if they are templates.
+        """Read the files that a document names, and recursively those that templates among them name.
 
-        :param path: of the document.
-        :param source: what to call the document in problems.
+        :param path: path of the document.
+        :param source: name of the document in problems.
         """
         directory = Path.cwd() if path == STANDARD_INPUT else Path(path).parent
         try:
             document = read(text, source, self._limits, Problems())
         except (StackValidationFailed, RequestLimitExceeded):
-            return  # whoever checks the document says what is wrong with it
+            return  # The check of the document reports this error.
         for name, where, is_template in named_files(document):
             place = document.place(where)
             if urlsplit(name).scheme in _REMOTE:
-                self._problem(f'The file {name} is not on this machine, and nothing is fetched.', place)
+                self._problem(f'The file {name} is not on this machine. Download it, and name the local file.', place)
                 continue
             if '\0' in name:
-                self._problem('The name of the file has characters that no file can have.', place)
+                self._problem('The name of the file has invalid characters.', place)
                 continue
             found = _located(name, directory, document)
             if name in self._origins:
@@ -89,8 +89,8 @@ class _Collection:
     def _read(self, name: str, found: Path, place: Place, is_template: bool) -> None:
         try:
             if found.exists() and not found.is_file():
-                # A device or a pipe may have no end, and the author of a template is not always who checks it.
-                self._problem(f'{found} is not a regular file; it is not read.', place)
+                # A device or a pipe may be endless, and the template may come from another author.
+                self._problem(f'{found} is not a regular file.', place)
                 return
             self.files[name] = _text(str(found), self._limits.max_expanded_bytes)
         except StackValidationFailed as error:
@@ -108,14 +108,14 @@ class _Collection:
 
 
 def _home(path: str) -> Path:
-    """The directory of a document that the user has named."""
+    """Return the directory of a document that the user names."""
     return Path.cwd() if path == STANDARD_INPUT else Path(path).resolve().parent
 
 
 def _text(path: str, most_bytes: int) -> str:
-    """What a file holds.
+    """Return the text of a file.
 
-    :raises StackValidationFailed: it is too large, or it is not UTF-8.
+    :raises StackValidationFailed: it is too large, or not UTF-8.
     """
     with contextlib.nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else open(path, 'rb') as stream:
         data = stream.read(most_bytes + 1)
@@ -133,7 +133,7 @@ def _text(path: str, most_bytes: int) -> str:
 
 
 def _located(name: str, directory: Path, document: ParsedDocument) -> Path:
-    """Where a named file lies."""
+    """Return the path of a named file."""
     parts = urlsplit(name)
     if parts.scheme == 'file':
         return Path(unquote(parts.path))

@@ -134,6 +134,6 @@ def given(parameters: Sequence[str]) -> dict[str, Json]:
     for parameter in parameters:
         name, equals, value = parameter.partition('=')
         if not equals or not name:
-            raise click.BadParameter(f'"{parameter}" has not the form NAME=VALUE', param_hint="'--parameter'")
+            raise click.BadParameter(f'"{parameter}" must have the form NAME=VALUE', param_hint="'--parameter'")
         given[name] = value
     return given

@@ -1,6 +1,6 @@
-"""Serves editors in the Language Server Protocol. The only place that knows pygls.
+"""The language server for editors. No other module imports pygls.
 
-Positions are those of the protocol here, and lines and columns that count characters in everything that is asked.
+Positions of the protocol are converted here: the tools in `convergence.template.authoring` count lines and characters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from convergence.template.sources import read
 LOG = logging.getLogger(__name__)
 
 PAUSE_S = 0.2
-"""Seconds without a change after which a document is checked."""
+"""Seconds without a change after which a document is checked: short, but longer than the pause between two keys."""
 
 _NAME = re.compile(r'[A-Za-z_][\w.-]*')
 _WORD = re.compile(r'[^\s,{}\[\]#]+')
@@ -49,9 +49,9 @@ _KINDS: Mapping[CandidateKind, lsp.CompletionItemKind] = {
 
 
 class TemplateServer:
-    """A server of editors, with what this machine knows of templates.
+    """The state of the language server.
 
-    :ivar editor: the conversation with the editor.
+    :ivar editor: the connection to the editor.
     """
 
     def __init__(self) -> None:
@@ -60,17 +60,17 @@ class TemplateServer:
         self.vocabulary = Vocabulary(self.checker.types)
 
     def document(self, uri: str) -> TextDocument:
-        """A document as the editor has it."""
+        """Return a document with the unsaved changes of the editor."""
         return self.editor.workspace.get_text_document(uri)
 
     def place(self, uri: str, position: lsp.Position) -> tuple[TextDocument, int, int]:
-        """A document, and the line and column of a position in it."""
+        """Return a document, and the line and column of a position in it."""
         document = self.document(uri)
         found = document.position_from_client_units(position)
         return document, found.line, found.character
 
     async def check(self, uri: str) -> None:
-        """Publish what is wrong with a document, unless it is changed meanwhile: then that change does it."""
+        """Publish the diagnostics of a document after a pause. A change during the pause starts its own check."""
         version = self.document(uri).version
         await asyncio.sleep(PAUSE_S)
         document = self.document(uri)
@@ -86,7 +86,7 @@ class TemplateServer:
         try:
             result = lint_bundle(self.checker, load(name, (), self.checker.installation.limits, text))
         except errors.ConvergenceError as error:
-            LOG.warning('%s cannot be checked: %s', name, error)
+            LOG.warning('Template %s cannot be checked: %s', name, error)
             return []
         severities = {'error': lsp.DiagnosticSeverity.Error, 'warning': lsp.DiagnosticSeverity.Warning}
         return [
@@ -102,7 +102,7 @@ class TemplateServer:
 
 
 def _problem_range(document: TextDocument, problem: errors.Problem, name: str) -> lsp.Range:
-    """Where a problem is to be shown: the word at its place; the beginning where that is in no line of this file."""
+    """Return the range of a problem: the word at its place, or the start of the file without a place in it."""
     place = problem.place
     lines = document.lines
     if place is None or place.source != name or not 0 < place.line <= len(lines):
@@ -123,7 +123,7 @@ def _of_occurrence(document: TextDocument, found: Occurrence) -> lsp.Range:
 
 
 def _parsed(document: TextDocument) -> ParsedDocument | None:
-    """What a document says; None while it is no YAML."""
+    """Return the parsed document; None while it is not YAML."""
     try:
         return read(document.source, 'template', Limits(), Problems())
     except (errors.StackValidationFailed, errors.RequestLimitExceeded):
@@ -131,7 +131,7 @@ def _parsed(document: TextDocument) -> ParsedDocument | None:
 
 
 def _named(document: TextDocument, line: int, column: int) -> tuple[TemplateIndex, Occurrence] | None:
-    """The name at a position, and where all names are."""
+    """Return the index of the document and the name at a position; None without a name."""
     parsed = _parsed(document)
     if parsed is None:
         return None
@@ -140,31 +140,31 @@ def _named(document: TextDocument, line: int, column: int) -> tuple[TemplateInde
     return (index, found) if found is not None else None
 
 
-# --- what editors ask -----------------------------------------------------------------------------------------
+# --- requests of editors -----------------------------------------------------------------------------------------
 
 
 async def opened(server: TemplateServer, params: lsp.DidOpenTextDocumentParams) -> None:
-    """A document is opened: check it."""
+    """Check a document that was opened."""
     await server.check(params.text_document.uri)
 
 
 async def changed(server: TemplateServer, params: lsp.DidChangeTextDocumentParams) -> None:
-    """A document is changed: check it."""
+    """Check a document that was changed."""
     await server.check(params.text_document.uri)
 
 
 async def saved(server: TemplateServer, params: lsp.DidSaveTextDocumentParams) -> None:
-    """A document is saved: check it again, because files that it names may be others now."""
+    """Check a document that was saved: files that it names may have changed."""
     await server.check(params.text_document.uri)
 
 
 def closed(server: TemplateServer, params: lsp.DidCloseTextDocumentParams) -> None:
-    """A document is closed: nothing is told of it any more."""
+    """Clear the diagnostics of a closed document."""
     server.editor.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
 
 
 def complete(server: TemplateServer, params: lsp.CompletionParams) -> lsp.CompletionList:
-    """What may stand at a position."""
+    """Return the completions at a position."""
     document, line, column = server.place(params.text_document.uri, params.position)
     lines = document.source.split('\n')
     behind = lines[line][column:] if line < len(lines) else ''
@@ -186,7 +186,7 @@ def _item(candidate: Candidate, number: int, needs_colon: bool) -> lsp.Completio
 
 
 def hover(server: TemplateServer, params: lsp.HoverParams) -> lsp.Hover | None:
-    """What that is which stands at a position."""
+    """Return the documentation of the item at a position."""
     document, line, column = server.place(params.text_document.uri, params.position)
     parsed = _parsed(document)
     if parsed is None:
@@ -224,7 +224,7 @@ def _value(parsed: ParsedDocument, path: tuple[str | int, ...]) -> object:
 
 
 def define(server: TemplateServer, params: lsp.DefinitionParams) -> lsp.Location | None:
-    """Where the name at a position is declared."""
+    """Return the declaration of the name at a position."""
     document, line, column = server.place(params.text_document.uri, params.position)
     found = _named(document, line, column)
     declared = found[0].declared(found[1].kind).get(found[1].name) if found else None
@@ -232,7 +232,7 @@ def define(server: TemplateServer, params: lsp.DefinitionParams) -> lsp.Location
 
 
 def refer(server: TemplateServer, params: lsp.ReferenceParams) -> list[lsp.Location]:
-    """Where the name at a position is used."""
+    """Return the references to the name at a position."""
     document, line, column = server.place(params.text_document.uri, params.position)
     found = _named(document, line, column)
     if found is None:
@@ -242,7 +242,7 @@ def refer(server: TemplateServer, params: lsp.ReferenceParams) -> list[lsp.Locat
 
 
 def prepare_rename(server: TemplateServer, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
-    """The name at a position, if it can be changed: it must be declared in this template."""
+    """Return the name at a position if it can be renamed: this template must declare it."""
     document, line, column = server.place(params.text_document.uri, params.position)
     found = _named(document, line, column)
     if found is None or found[1].name not in found[0].declared(found[1].kind):
@@ -251,7 +251,7 @@ def prepare_rename(server: TemplateServer, params: lsp.PrepareRenameParams) -> l
 
 
 def rename(server: TemplateServer, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
-    """Give the thing at a position another name, everywhere in the template."""
+    """Rename the item at a position in the whole template."""
     document, line, column = server.place(params.text_document.uri, params.position)
     found = _named(document, line, column)
     if found is None or found[1].name not in found[0].declared(found[1].kind):
@@ -263,20 +263,20 @@ def rename(server: TemplateServer, params: lsp.RenameParams) -> lsp.WorkspaceEdi
 
 
 def _require_free(index: TemplateIndex, kind: NameKind, name: str) -> None:
-    """Refuse a name that is none, or that would make one thing of two.
+    """Refuse an invalid name, and one that exists already.
 
     :raises JsonRpcInvalidParams: the editor shows the text.
     """
     if not _NAME.fullmatch(name):
         raise JsonRpcInvalidParams(
-            f'"{name}" is not a name: letters, digits, "_", "-" and ".", and a letter at its beginning.'
+            f'"{name}" is not a valid name. Use a letter, then letters, digits, "_", "-" and ".".'
         )
     if name in index.declared(kind):
-        raise JsonRpcInvalidParams(f'There is a {kind} called {name} already.')
+        raise JsonRpcInvalidParams(f'The {kind} {name} exists already.')
 
 
 def lay_out(server: TemplateServer, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
-    """Format a document, as ``convergence template format`` does; nothing while it is no YAML."""
+    """Format a document like ``convergence template format``. Return no edits while it is not YAML."""
     document = server.document(params.text_document.uri)
     try:
         text = formatted(document.source)
@@ -308,7 +308,7 @@ _OPTIONS: Mapping[str, object] = {
 
 
 def serve() -> None:
-    """Serve the editor that has started this process, until it ends the conversation."""
+    """Serve the editor that started this process until it disconnects."""
     server = TemplateServer()
     for request, answer in _ANSWERS.items():
         server.editor.feature(request, _OPTIONS.get(request))(functools.partial(answer, server))

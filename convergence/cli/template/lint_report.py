@@ -1,4 +1,4 @@
-"""Prints what linting has found: for people, as JSON, and as SARIF, which code hosts and editors show at the lines."""
+"""Prints lint findings as text, JSON or SARIF. Code hosts and editors show SARIF at the lines of a file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _STYLES = {'error': 'bold red', 'warning': 'bold yellow'}
 
 
 def as_text(console: Console, results: Sequence[LintResult]) -> None:
-    """A place, a sentence, the rule and the line for each, as compilers do it."""
+    """Print each finding with place, rule and excerpt, in the form of compilers."""
     for result in results:
         for severity, problem in result.problems():
             print_problem(console, problem, f'{severity} [{problem.kind}]', _STYLES[severity], result.name)
 
 
 def as_json(results: Sequence[LintResult]) -> str:
-    """A list with an entry for each finding."""
+    """Return a JSON list with an entry for each finding."""
     found = [
         {'severity': severity, 'rule': problem.kind, **_without_kind(problem), 'file': _file(result, problem)}
         for result in results
@@ -36,11 +36,11 @@ def as_json(results: Sequence[LintResult]) -> str:
 
 
 def as_sarif(results: Sequence[LintResult]) -> str:
-    """The Static Analysis Results Interchange Format, version 2.1.0."""
+    """Return the findings in the Static Analysis Results Interchange Format, version 2.1.0."""
     described = {rule.id: rule.meaning for rule in RULES}
     kinds = {problem.kind for result in results for _, problem in result.problems()}
     rules: list[dict[str, Any]] = [
-        {'id': kind, 'shortDescription': {'text': described.get(kind, 'What the language does not allow.')}}
+        {'id': kind, 'shortDescription': {'text': described.get(kind, 'An error in the template.')}}
         for kind in sorted({*kinds, *described})
     ]
     found = [

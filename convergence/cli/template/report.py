@@ -1,4 +1,4 @@
-"""Says what is wrong with templates: for people, or as JSON for programs."""
+"""Prints errors and warnings of templates as text or JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from convergence.template.authoring.check import Findings
 
 
 def as_text(console: Console, findings: Sequence[Findings]) -> None:
-    """Print each problem with its place and excerpt, and a last line for each template.
+    """Print each problem with its place and excerpt, then a summary for each template.
 
-    The place has the form ``file:line:column``, which editors and terminals can follow.
+    The place has the form ``file:line:column``, which editors and terminals can open.
     """
     for each in findings:
         for problem in each.errors:
@@ -27,7 +27,7 @@ def as_text(console: Console, findings: Sequence[Findings]) -> None:
 
 
 def as_json(findings: Sequence[Findings]) -> str:
-    """All findings as one document: valid, files, errors, warnings."""
+    """Return all findings as a JSON document with valid, files, errors and warnings."""
     document: dict[str, Any] = {
         'valid': not any(each.errors for each in findings),
         'files': [each.name for each in findings],
@@ -40,8 +40,8 @@ def as_json(findings: Sequence[Findings]) -> str:
 def print_problem(console: Console, problem: Problem, severity: str, style: str, name: str) -> None:
     """Print one problem.
 
-    :param severity: a word for what it is.
-    :param name: of the document, where the problem has no place.
+    :param severity: ``error`` or ``warning``.
+    :param name: the document, for problems without a place.
     """
     place = problem.place
     line = Text()
@@ -90,5 +90,5 @@ def _count(number: int, noun: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """The text without characters that would do something to a terminal."""
+    """Return the text without the characters that a terminal acts upon."""
     return ''.join(character if character.isprintable() else '\N{REPLACEMENT CHARACTER}' for character in text)

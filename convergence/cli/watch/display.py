@@ -1,4 +1,4 @@
-"""Show a stack while it converges: a tree that lives on a terminal, a line for each change anywhere else."""
+"""Shows the progress of a stack: a live tree on a terminal, one line for each change elsewhere."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _BRANCH, _LAST, _THROUGH = ('├─ ', '|- '), ('└─ ', '`- '), ('│  ', '| 
 
 
 class Display(Protocol):
-    """Where the progress of an operation is shown."""
+    """A display for the progress of an operation."""
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the display."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End; what was shown last stays."""
+        """Stop the display. The last state stays visible."""
 
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
-        """Show how things are.
+        """Show the current state.
 
-        :param changes: what has changed since the last call.
-        :param note: what else is to be known, a sentence.
+        :param changes: the changes since the last call.
+        :param note: a sentence to show with them.
         """
 
 
 class LiveTree:
-    """A tree that is drawn again in its place."""
+    """A tree that is redrawn in place."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False)
@@ -57,7 +57,7 @@ class LiveTree:
         self._live.__exit__(kind, error, trace)
 
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
-        """Draw the tree again, with the times of now."""
+        """Redraw the tree with current times."""
         room = max(3, self._console.height - 4)
         shown = tree(progress, now_s, room, plain=not _can_draw(self._console))
         if note:
@@ -78,10 +78,10 @@ class PlainLines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to tidy up."""
+        """Do nothing: lines stay as they are."""
 
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
-        """Print what has changed."""
+        """Print the changes."""
         if not self._has_begun:
             self._has_begun = True
             for line in progress.lines:
@@ -108,18 +108,22 @@ def _placed(progress: OperationProgress, line: Line) -> str:
 
 
 def display_for(console: Console) -> Display:
-    """The display that suits where the console writes to."""
+    """Return the display for a console: a tree on a terminal, lines elsewhere."""
     return LiveTree(console) if console.is_terminal else PlainLines(console)
 
 
 def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = False) -> Table:
-    """The stack and below it its resources.
+    """Return the tree of a stack and its resources.
 
-    :param room: most resources to show; where there are more, those that are done are left out first.
-    :param plain: draw with ASCII.
+    :param room: maximum number of resources to show. Complete ones are left out first.
+    :param plain: True to draw with ASCII only.
     """
     shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    shown.add_column(no_wrap=True, min_width=min(progress.width + 3, 24))  # so that nothing moves when a title grows
+    shown.add_column(
+        no_wrap=True,
+        min_width=min(progress.width + 3, 24),
+        # A fixed width keeps the columns in place when a title grows.
+    )
     shown.add_column(no_wrap=True, style='dim')
     shown.add_column(no_wrap=True, min_width=_STATE_WIDTH)
     shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')
@@ -147,7 +151,7 @@ def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = 
 
 
 def _guide(lines: Sequence[Line], number: int, left_off: int, plain: bool) -> str:
-    """What is drawn before a line: for each level whether another one of that level follows."""
+    """Return the guides before a line: for each level, a line follows or not."""
     drawn = ''
     for depth in range(lines[number].depth + 1):
         following = next((each.depth for each in lines[number + 1 :] if each.depth <= depth), None)
@@ -160,7 +164,7 @@ def _guide(lines: Sequence[Line], number: int, left_off: int, plain: bool) -> st
 
 
 def choose(lines: Sequence[Line], room: int) -> list[Line]:
-    """The lines that matter most, at most `room`, in their order: those that failed, are busy, wait, are done."""
+    """Return at most `room` lines in their order. Failed ones matter most, then busy, waiting and complete ones."""
     if len(lines) <= room:
         return list(lines)
     urgency = {Mood.BAD: 0, Mood.BUSY: 1, Mood.WAITING: 2, Mood.GOOD: 3}
@@ -169,7 +173,7 @@ def choose(lines: Sequence[Line], room: int) -> list[Line]:
 
 
 def _news(stack: Line) -> str:
-    """What is to be told of an operation besides that it goes on: that it is cancelled, or only removes leftovers."""
+    """Return a remark on the operation: it is being cancelled, or only deletes leftovers."""
     is_news = stack.mood is Mood.BUSY and not stack.reason.endswith(' started')
     return ' '.join(stack.reason.split()) if is_news else ''
 
@@ -186,7 +190,7 @@ def _remark(progress: OperationProgress, line: Line) -> str:
 
 
 def _idle(progress: OperationProgress, line: Line) -> str:
-    """The word for a resource to which nothing has happened."""
+    """Return the word for a resource without events."""
     if progress.outside(line):
         return OUTSIDE
     if not progress.is_over:

@@ -1,4 +1,4 @@
-"""Events of a stack as they happen: from the stream, taken up again where it broke; by asking where there is none."""
+"""Events of a stack as they occur: from the event stream, or by polling a server without one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from convergence.documents import Document
 POLL_S = 1.0
 PATIENCE_S = 60.0
 AGAIN_S = 2.0
-"""Seconds until a stream that broke is asked for again."""
+"""Seconds until a broken stream is reopened."""
 
 
 class Feed:
-    """The events after a marker, read in the background.
+    """Reads the events after a marker in a background thread.
 
-    :param marker: id of the last event that is known; None: from the first that is kept.
-    :param poll_s: seconds between two questions where the server does not stream.
+    :param marker: id of the last known event; None: from the first event.
+    :param poll_s: interval of polling in seconds.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Feed:
 
     @property
     def lost(self) -> str:
-        """Why nothing will come any more; empty while something may: a server that is away may come back."""
+        """The error that ended the feed; empty while events may come. A server may come back after a failure."""
         return 'The server does not answer any more.' if self._silent_s > PATIENCE_S else ''
 
     def __enter__(self) -> Self:
@@ -42,10 +42,10 @@ class Feed:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._ended.set()  # the thread ends with the next sign of life, or with the process
+        self._ended.set()  # The thread ends with the next keep-alive comment, or with the process.
 
     def take(self, timeout_s: float) -> list[Document]:
-        """What has happened since the last call; waits for something to happen, but no longer than `timeout_s`."""
+        """Return the events since the last call. Waits for the first one, at most `timeout_s`."""
         try:
             found = [self._events.get(timeout=timeout_s)]
         except queue.Empty:
@@ -63,7 +63,7 @@ class Feed:
                 else:
                     self._note(self._stack.events(self._marker))
                 self._silent_s = 0.0
-            except NotFound:  # the stack has been removed for good, or the marker: whoever follows asks for the stack
+            except NotFound:  # The stack or the marker was purged. The follower queries the stack.
                 self._ended.wait(self._again_s)
             except Unreachable:
                 streams = False  # all streams may be taken, or the server is away: asking works in either case

@@ -1,4 +1,4 @@
-"""Follow an operation on a stack to its end, and say how it went."""
+"""Follows an operation on a stack to its end."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from convergence.documents import Document
 
 TICK_S = 0.2
 LOOK_S = 3.0
-"""Seconds after which the state of the stack is asked for, though no event says that it has changed."""
+"""Seconds without events after which the state of the stack is queried."""
 PATIENCE_S = 60.0
-"""Seconds for which a server may be away before nobody waits for it any more."""
+"""Maximum number of seconds to wait for a server that does not answer."""
 DELETED = 'DELETE_COMPLETE'
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an operation ended. `took_s`: in seconds, since it was followed."""
+    """The result of an operation. `took_s`: seconds since the follower started."""
 
     state: str
     reason: str
@@ -35,10 +35,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class OperationStart:
-    """Where an operation began.
+    """The stack at the start of an operation.
 
-    :param scene: what the stack was made of.
-    :param since: its last event before; None: none.
+    :param scene: its resources.
+    :param since: its last event before the operation; None without events.
     """
 
     scene: Scene
@@ -46,24 +46,24 @@ class OperationStart:
 
 
 def scene_of(stack: StackClient, before: Scene | None = None, *, deleting: bool = False) -> Scene:
-    """What a stack is made of now.
+    """Return the current resources of a stack.
 
-    :param before: what it was made of before the operation; None: nothing.
-    :param deleting: whether nothing of it is wanted any more.
+    :param before: its resources before the operation; None for a new stack.
+    :param deleting: True for a delete.
     """
     graph = stack.graph()
     types = {str(node['name']): str(node['type']) for node in graph['nodes']}
     requires: dict[str, list[str]] = {}
     for edge in graph['edges']:
         requires.setdefault(str(edge['from']), []).append(str(edge['to']))
-    # What an operation has begun to work on is not known any more to have changed, so what was known before counts too.
+    # An operation clears the drift of a resource when it starts on it, so the drift from before is added.
     drifted = [node for node in graph['nodes'] if node.get('changed_outside')]
     outside = {str(node['name']): str(node['changed_outside']) for node in drifted}
     if before is not None:
         outside = {**before.outside, **outside}
     if deleting:
         return Scene(stack.name, stack.id, {}, types, requires, outside=outside)
-    # What has no state yet has not been made: a creation that has failed is told so by its rows alone after a while.
+    # A resource without a state has no object yet.
     planned = frozenset(
         str(node['name']) for node in graph['nodes'] if node.get('is_planned') or _is_untouched(node.get('status'))
     )
@@ -75,20 +75,20 @@ def _is_untouched(status: str | None) -> bool:
 
 
 def before(stack: StackClient) -> OperationStart:
-    """Remember how a stack is, before an operation on it begins."""
+    """Record a stack before an operation starts."""
     return OperationStart(scene_of(stack), stack.last_event())
 
 
 def is_good(state: str) -> bool:
-    """Whether a stack in that state has become what was wanted last."""
+    """Return True if the state is a success of the last request."""
     return state.endswith('_COMPLETE') and not state.startswith('ROLLBACK_')
 
 
 class Follower:
-    """Shows an operation until it has ended.
+    """Shows an operation until it ends.
 
-    :param timeout_s: seconds after which to wait no longer; None: wait for as long as it takes.
-    :param clock: seconds that only ever grow.
+    :param timeout_s: timeout in seconds; None: no timeout.
+    :param clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -102,10 +102,10 @@ class Follower:
         self._begun = clock()
 
     def follow(self, scene: Scene, since: str | None) -> Ending:
-        """Show it, and wait for its end.
+        """Show the operation until it ends.
 
-        :raises Unfinished: `timeout_s` is over.
-        :raises Unreachable: the server is away for good.
+        :raises Unfinished: the timeout is reached.
+        :raises Unreachable: the server does not come back.
         """
         progress = OperationProgress(scene)
         heard = looked = self._clock()
@@ -120,7 +120,7 @@ class Follower:
                     except Unreachable as error:
                         if looked - heard > PATIENCE_S:
                             raise
-                        ending, note = None, f'No answer, trying again: {error.message}'
+                        ending, note = None, f'No answer, retrying: {error.message}'
                     if ending is not None:
                         return self._end(progress, ending, since)
                 events = feed.take(TICK_S)
@@ -129,25 +129,25 @@ class Follower:
                 look = any(map(progress.is_about_the_stack, events)) or self._clock() - looked > LOOK_S
                 if self._timeout_s is not None and now_s > self._timeout_s:
                     raise Unfinished(
-                        f'The stack {self._stack.name} is still {progress.stack.state or "at work"} after '
-                        f'{self._timeout_s:g} s; it goes on. {how_to_go_on(self._stack.name)}'
+                        f'The stack {self._stack.name} is still {progress.stack.state or "in progress"} after '
+                        f'{self._timeout_s:g} s; the operation continues. {how_to_go_on(self._stack.name)}'
                     )
 
     def _look(self) -> Ending | None:
-        """How the operation has ended; None while it goes on."""
+        """Return the result of the operation; None while it is running."""
         try:
             shown = self._stack.show()
         except NotFound:
-            return Ending(DELETED, 'the stack is gone', self._now_s())
+            return Ending(DELETED, 'the stack does not exist any more', self._now_s())
         state = str(shown['stack_status'])
         if state.endswith(BEGUN):
             return None
         return Ending(state, str(shown.get('stack_status_reason') or ''), self._now_s())
 
     def _end(self, progress: OperationProgress, ending: Ending, since: str | None) -> Ending:
-        """Show the end. A state is stored together with the events that led to it: all of them are there."""
+        """Show the end. The final state is stored together with its events, so all events are available."""
         events: list[Document] = []
-        # What is missing where that fails is only the picture.
+        # A failure affects only the display.
         with contextlib.suppress(NotFound, Unreachable):
             events = self._stack.events(progress.last_event or since)
         now_s = self._now_s()
@@ -161,10 +161,10 @@ class Follower:
 
 
 def how_to_go_on(name: str) -> str:
-    """What to type to follow an operation, and to cancel it."""
-    return f'"convergence stack wait {name}" follows it, "convergence stack cancel {name}" cancels it.'
+    """Return the commands that follow and cancel an operation."""
+    return f'Follow it with "convergence stack wait {name}", or cancel it with "convergence stack cancel {name}".'
 
 
 def console() -> Console:
-    """Where progress is shown: standard error, so that results can be piped."""
+    """Return the console for progress: standard error, so that results can be piped."""
     return Console(stderr=True, highlight=False)

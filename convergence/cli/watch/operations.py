@@ -1,4 +1,4 @@
-"""Begin an operation on a stack, and follow it if that is wished."""
+"""Starts operations on stacks, and follows them with ``--wait``."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from convergence.cli.watch.waiting import conclude, short, watch
 from convergence.documents import Document
 
 ANY = '*'
-"""Whatever an operation ends in is what was wanted."""
+"""Every final state counts as success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Whether and for how long to follow an operation."""
+    """The options ``--wait`` and ``--wait-timeout``."""
 
     wait: bool
     timeout_s: float | None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Follow:
-        """By the options of `waitable`."""
+        """Return the settings from the options of `waitable`."""
         return cls(bool(given['wait']) or given['wait_timeout'] is not None, given['wait_timeout'])
 
 
@@ -38,10 +38,10 @@ def followed(
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
 ) -> int:
-    """Follow an operation that has begun to its end, and say how it went; the exit code.
+    """Follow a started operation to its end, and print the result. Return the exit code.
 
-    :param wanted: the state in which it is to end; `ANY`.
-    :param document: what to print at the end; None: the stack.
+    :param wanted: the expected final state, or `ANY`.
+    :param document: returns the document to print; None: the stack.
     """
     ending = watch(stack, start, scene_of(stack, start.scene), follow.timeout_s)
     if wanted == ANY and ending is not None:
@@ -57,11 +57,11 @@ def begun(
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
 ) -> int:
-    """Begin an operation on a stack that is there, and follow it if that is wished; the exit code.
+    """Start an operation on an existing stack, and follow it with ``--wait``. Return the exit code.
 
-    :param begin: asks for it.
-    :param wanted: the state in which it is to end; `ANY`.
-    :param document: what to print; None: the stack.
+    :param begin: sends the request.
+    :param wanted: the expected final state, or `ANY`.
+    :param document: returns the document to print; None: the stack.
     """
     start = before(stack) if follow.wait else None
     begin()

@@ -1,4 +1,4 @@
-"""What is known of the resources of a stack while an operation goes on. Pure: events in, lines out."""
+"""The state of a stack's resources during an operation. Pure: events in, lines out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ BEGUN, OVER = '_IN_PROGRESS', ('_COMPLETE', '_FAILED')
 
 
 class Part(StrEnum):
-    """What a line stands for: the object that is wanted under a name, or one that has to go."""
+    """The object of a line: the desired one of a name, or an old one to delete."""
 
     WANTED = 'WANTED'
     LEAVING = 'LEAVING'
 
 
 class Mood(StrEnum):
-    """How a state is to be taken."""
+    """The kind of a state, for its style."""
 
     WAITING = 'WAITING'
     BUSY = 'BUSY'
@@ -29,10 +29,10 @@ class Mood(StrEnum):
 
 @dataclass(slots=True)
 class Line:
-    """One resource, or the stack itself, in the course of an operation. Times in seconds since the operation began.
+    """One resource, or the stack itself, during an operation. Times are seconds since its start.
 
-    :ivar above: the path of the nested stack that it is in: names of resources, with slashes; empty for none.
-    :ivar state: for example ``CREATE_IN_PROGRESS``; empty while nothing has happened to the resource.
+    :ivar above: the path of its nested stack: names of resources, with slashes; empty at the top.
+    :ivar state: for example ``CREATE_IN_PROGRESS``; empty before the first event.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Line:
 
     @property
     def depth(self) -> int:
-        """In how many nested stacks the resource is."""
+        """The number of nested stacks around the resource."""
         return self.above.count('/') + 1 if self.above else 0
 
     @property
@@ -56,7 +56,7 @@ class Line:
 
     @property
     def mood(self) -> Mood:
-        """How the state is to be taken."""
+        """The kind of the state."""
         if not self.state:
             return Mood.WAITING
         if self.state.endswith('_FAILED'):
@@ -64,13 +64,13 @@ class Line:
         return Mood.GOOD if self.state.endswith('_COMPLETE') else Mood.BUSY
 
     def took_s(self, now_s: float) -> float | None:
-        """How long the action has taken, so far or in all; None where none has begun."""
+        """The duration of the action in seconds; None before it starts."""
         if self.begun_s is None:
             return None
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
 
     def enter(self, state: str, reason: str, now_s: float) -> None:
-        """Take on a state."""
+        """Change to a state."""
         self.state, self.reason = state, reason
         if state.endswith(BEGUN):
             self.begun_s, self.ended_s = now_s, None
@@ -81,13 +81,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a stack is made of when an operation on it begins.
+    """The resources of a stack at the start of an operation.
 
-    :param wanted: type by name of what the stack is to have, in the order to show; empty for a delete.
-    :param existing: type by name of what it has at the beginning.
-    :param requires: what each resource needs, by name.
-    :param planned: the wanted ones that the operation is to visit; all others are as they should be already.
-    :param outside: how objects are known to have changed outside of the stack before it, by name.
+    :param wanted: the types of the desired resources by name, in the order of display; empty for a delete.
+    :param existing: the types of the existing resources by name.
+    :param requires: the dependencies of each resource, by name.
+    :param planned: the desired resources that the operation visits; the others are unchanged.
+    :param outside: the known drift of objects, by name.
     """
 
     stack_name: str
@@ -103,8 +103,8 @@ class OperationProgress:
     """The lines of one operation.
 
     :ivar stack: the line of the stack itself.
-    :ivar last_event: id of the last event that was learned.
-    :ivar is_over: whether nothing more will happen, and `went_well`, whether it has become what was wanted.
+    :ivar last_event: id of the last processed event.
+    :ivar is_over: True if the operation has ended; `went_well`: True if it succeeded.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -114,8 +114,8 @@ class OperationProgress:
         self._scene = scene
         self._seen: set[str] = set()
         self._lines: dict[tuple[str, str, Part], Line] = {}
-        self._names: dict[str, dict[str, None]] = {}  # in the order to show, by the path of the stack
-        self._paths: dict[str, str] = {}  # by the name of the stack
+        self._names: dict[str, dict[str, None]] = {}  # In the order of display, by the path of the stack.
+        self._paths: dict[str, str] = {}  # By the name of the stack.
         for name, kind in scene.wanted.items():
             self._line('', name, kind, Part.WANTED)
         for name, kind in scene.existing.items():
@@ -128,9 +128,9 @@ class OperationProgress:
 
     @property
     def lines(self) -> list[Line]:
-        """The lines of all resources of the stack; an old object follows the one that replaces it.
+        """Return the lines of all resources of the stack. An old object follows its replacement.
 
-        Those of a nested stack follow the resource whose object it is, while that one is at work, or if it has failed.
+        The lines of a nested stack follow its resource while that one is in progress, or if it has failed.
         """
         return self._inside('')
 
@@ -144,42 +144,42 @@ class OperationProgress:
         return found
 
     def _line(self, above: str, name: str, kind: str, part: Part) -> Line:
-        """The line of a resource, made where there is none."""
+        """Return the line of a resource; create it if it is missing."""
         self._names.setdefault(above, {})[name] = None
         return self._lines.setdefault((above, name, part), Line(name, kind, part, above=above))
 
     @property
     def width(self) -> int:
-        """How long a title can become, in characters."""
+        """The maximum length of a title in characters."""
         names = map(len, self._names.get('', ()))
         doubled = self._scene.wanted.keys() & self._scene.existing.keys()
         return max(names, default=0) + (len(OLD) if doubled else 0)
 
     def title(self, line: Line) -> str:
-        """The name of a line, different from all others."""
+        """Return the unique title of a line."""
         doubled = line.part is Part.LEAVING and (line.above, line.name, Part.WANTED) in self._lines
         return f'{line.name}{OLD}' if doubled else line.name
 
     def outside(self, line: Line) -> str:
-        """How the object of a line was known to have changed outside of the stack before the operation; empty: not."""
+        """Return the drift of a line's object before the operation; empty without drift."""
         return '' if line.above else self._scene.outside.get(line.name, '')
 
     def end(self, *, well: bool) -> None:
-        """Take note that the operation has ended.
+        """Record the end of the operation.
 
-        :param well: whether all has become as it was wanted.
+        :param well: True if it succeeded.
         """
         self.is_over, self.went_well = True, well
 
     def was_kept_from(self, line: Line) -> bool:
-        """Whether an operation that has failed was to do something with a resource, and has not begun to."""
+        """Return True if a failed operation planned a resource and did not start it."""
         was_meant = line.part is Part.LEAVING or (not line.above and line.name in self._scene.planned)
         return self.is_over and not self.went_well and not line.state and was_meant
 
     def waits_for(self, line: Line) -> list[str]:
-        """What keeps a resource from its turn, directly or through others: those at work, then those that failed.
+        """Return the resources that block a resource, directly or through others: busy ones, then failed ones.
 
-        Where there are none of either, those whose turn has come.
+        If there are none of either, return the ready ones.
         """
         edges = self._scene.requires if line.part is Part.WANTED else self._needed_by
         found: dict[Mood, list[str]] = {Mood.BUSY: [], Mood.BAD: [], Mood.WAITING: []}
@@ -198,14 +198,14 @@ class OperationProgress:
         return [*found[Mood.BUSY], *found[Mood.BAD]] or found[Mood.WAITING]
 
     def _is_next(self, line: Line, edges: Mapping[str, Sequence[str]]) -> bool:
-        """Whether nothing keeps a resource from its turn that has not come yet."""
+        """Return True if a waiting resource is ready."""
         if line.mood is not Mood.WAITING or (line.part is Part.WANTED and line.name not in self._scene.planned):
             return False
         others = (self._lines.get(('', name, line.part)) for name in edges.get(line.name, ()))
         return all(other is None or other.mood is Mood.GOOD for other in others)
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
-        """Take note of events, in their order; those that were seen before change nothing.
+        """Process events in their order. Known events change nothing.
 
         :returns: the state of a line after each event that changed it.
         """
@@ -219,14 +219,14 @@ class OperationProgress:
         return changes
 
     def is_about_the_stack(self, event: Mapping[str, Any]) -> bool:
-        """Whether an event is about the stack itself, and not about a resource, which may have the same name."""
+        """Return True if an event belongs to the stack itself. A resource may have the same name."""
         scene = self._scene
         return (event['resource_name'], event['physical_resource_id']) == (scene.stack_name, scene.stack_id)
 
     def _above(self, event: Mapping[str, Any]) -> str | None:
-        """The path of the stack in which an event has happened; None where nobody knows it any more.
+        """Return the path of the stack of an event; None if it is unknown.
 
-        None also for what happens to a nested stack itself: its resource says the same.
+        Also None for the events of a nested stack itself: its resource has the same events.
         """
         stack, path = str(event.get('stack_name') or self._scene.stack_name), event.get('stack_path')
         if path:

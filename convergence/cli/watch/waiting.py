@@ -1,4 +1,4 @@
-"""``--wait``: follow what was begun, and end with how it went."""
+"""``--wait``: follows an operation to its end."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from convergence.cli.watch.progress import Scene
 from convergence.documents import Document
 
 ALL_LEVELS = 100
-"""More than stacks are ever nested."""
+"""Levels of nested stacks to show: more than an installation allows."""
 
 
 _OPTIONS = (
-    click.option('--wait', is_flag=True, help='Follow the operation to its end.'),
+    click.option('--wait', is_flag=True, help='Wait for the end of the operation, and show its progress.'),
     click.option(
         '--wait-timeout',
         type=click.FloatRange(min=0),
         metavar='SECONDS',
-        help='Follow it for so long at most; it goes on.',
+        help='Timeout of --wait in seconds. The operation continues after it.',
     ),
 )
 
@@ -43,14 +43,14 @@ def waitable(command: CommandT) -> CommandT:
 
 
 def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: float | None) -> Ending | None:
-    """Show an operation to its end; None: whoever watched pressed Ctrl-C."""
+    """Show an operation until its end. Return None after Ctrl-C."""
     shown = console()
     follower = Follower(replace(stack, nested_depth=ALL_LEVELS), display_for(shown), timeout_s)
     try:
         return follower.follow(scene, start.since)
     except KeyboardInterrupt:
         shown.print(
-            Text(f'The operation on {stack.name} goes on. {how_to_go_on(stack.name)}', 'yellow'), soft_wrap=True
+            Text(f'The operation on {stack.name} continues. {how_to_go_on(stack.name)}', 'yellow'), soft_wrap=True
         )
         return None
 
@@ -62,10 +62,10 @@ def conclude(
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
 ) -> int:
-    """Say how an operation ended, and print the stack; the exit code.
+    """Print the result of an operation and the stack. Return the exit code.
 
-    :param wanted: the state in which it was to end; empty: any that is no failure.
-    :param document: what to print instead of the stack.
+    :param wanted: the expected final state; empty: every state except failures.
+    :param document: returns the document to print; None: the stack.
     """
     if ending is None:
         return ExitCode.INTERRUPTED
@@ -89,7 +89,7 @@ def conclude(
 
 
 def short(document: Document) -> Document:
-    """What is to be known of a stack after an operation."""
+    """Return the part of a stack to show after an operation."""
     shown = {name: document.get(name) for name in ('id', 'stack_name', 'stack_status', 'stack_status_reason')}
     outputs = document.get('outputs')
     if outputs:
@@ -98,7 +98,7 @@ def short(document: Document) -> Document:
 
 
 def blame(shown: Console, stack: StackClient, ending: Ending) -> None:
-    """Say what failed first, and what followed from it."""
+    """Print the first failure and its consequences."""
     try:
         explained = stack.explain()
     except CommandFailed:
@@ -108,7 +108,7 @@ def blame(shown: Console, stack: StackClient, ending: Ending) -> None:
 
 
 def show_cause(shown: Console, explained: Document) -> bool:
-    """The root cause of an explanation, and what followed; whether there is any."""
+    """Print the root cause of an explanation and its consequences. Return True if there is one."""
     cause = explained.get('root_cause')
     if not cause:
         return False
@@ -116,18 +116,18 @@ def show_cause(shown: Console, explained: Document) -> bool:
         ('Root cause: ', 'bold red'),
         (harmless(cause.get('path') or cause['resource_name']), 'bold'),
         f' ({cause["action"]}): ',
-        harmless(cause.get('reason') or 'no reason was given'),
+        harmless(cause.get('reason') or 'no reason given'),
     )
     shown.print(line, soft_wrap=True)
     for each in explained.get('following') or ():
         reason = harmless(each.get('reason') or '')
-        text = f'  because of it: {harmless(each["resource_name"])}  {each.get("resource_status") or ""}  {reason}'
+        text = f'  as a consequence: {harmless(each["resource_name"])}  {each.get("resource_status") or ""}  {reason}'
         shown.print(Text(text.rstrip(), 'dim'), soft_wrap=True)
     return True
 
 
 def waiting_in(explained: Document) -> list[Document]:
-    """The steps that an operation waits for, also those in nested stacks: these are named by their paths."""
+    """Return the steps that an operation waits for. Steps in nested stacks are named by their paths."""
     found = list(explained.get('frontier') or ())
     for nested in explained.get('nested') or ():
         for each in nested.get('frontier') or ():

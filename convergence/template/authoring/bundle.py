@@ -28,14 +28,14 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A template with all that it needs.
+    """A template with its environments and files.
 
-    :param name: of the template, as it is shown: the path that was given.
-    :param environments: texts by the names that were given, in order.
-    :param files: contents by the names by which they are asked for.
+    :param name: the path of the template, for messages.
+    :param environments: texts by path, in order.
+    :param files: contents by the names in the template.
     :param problems: files that cannot be read.
-    :param outside: those of `files` that lie outside of the directories of the template and of the environments, as
-        absolute paths: whoever wrote the template has chosen them, not whoever uses it.
+    :param outside: absolute paths of the files outside the directories of the template and the environments. The
+        author of the template has chosen them, not the user.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Bundle:
 
 
 class BundleNames:
-    """Gives places the names of the files that the user has named, and excerpts where they have none."""
+    """Completes problems of a bundle with the names of its files, and with excerpts."""
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
         self._texts = {'template': bundle.text, **bundle.environments, **bundle.files}
 
     def give(self, problem: Problem) -> Problem:
-        """The problem as it is to be shown."""
+        """Return the problem with file name and excerpt."""
         place = problem.place
         if place is None:
             return problem
@@ -69,7 +69,7 @@ class BundleNames:
         return dataclasses.replace(problem, place=place, excerpt=excerpt)
 
     def _in_environments(self, place: Place) -> Place:
-        """The place in the last environment that has something there: that is the one whose value won."""
+        """Return the place in the last environment with a value there. Its value wins."""
         for name, text in reversed(list(self._bundle.environments.items())):
             try:
                 document = read(text, name, Limits(), Problems())
@@ -84,7 +84,7 @@ class BundleNames:
 
 
 def named_files(document: ParsedDocument) -> Iterator[tuple[str, KeyPath, bool]]:
-    """Names of files, where they stand, and whether the file is a template."""
+    """Yield the file names in a document, each with its path, and True for templates."""
     for path, node in _maps(document.root, ()):
         wanted = node.get('get_file')
         if len(node) == 1 and isinstance(wanted, str):
@@ -105,7 +105,7 @@ def named_files(document: ParsedDocument) -> Iterator[tuple[str, KeyPath, bool]]
 
 
 def _members(properties: Json, where: KeyPath) -> Iterator[tuple[str, KeyPath, bool]]:
-    """The same of what groups and chains are made of: their properties have definitions of resources, or types."""
+    """Yield the templates in the properties of groups and chains: definitions of members, or types."""
     for path, node in _maps(properties, where):
         kind = node.get('type')
         if isinstance(kind, str) and kind.endswith(PROVIDER_ENDINGS) and node.keys() <= _DEFINES:
@@ -117,7 +117,7 @@ def _members(properties: Json, where: KeyPath) -> Iterator[tuple[str, KeyPath, b
 
 
 def _maps(node: Json, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Json]]]:
-    """Every map inside of a value, with its path."""
+    """Yield every map in a value with its path."""
     if isinstance(node, dict):
         yield path, node
         for key, value in node.items():

@@ -1,4 +1,4 @@
-"""Where in a template somebody is writing, told by its lines alone: while one writes it is seldom YAML. Pure."""
+"""Finds the context of the cursor in a template from its lines: an unfinished template is seldom valid YAML."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _TYPE = re.compile(r'^\s*["\']?[Tt]ype["\']?\s*:\s*["\']?([^\s"\',}#]+)')
 _TYPE_IN_BRACKETS = re.compile(r'[{,]\s*["\']?[Tt]ype["\']?\s*:\s*["\']?([^\s"\',}]+)')
 _NAME = re.compile(r'[^\s{}\[\],"\'#]*$')
 _FARTHEST = 200
-"""Lines for which a bracket may be open."""
+"""Maximum number of lines between an open bracket and the cursor. Bounds the time of a completion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What is around a position.
+    """The context of a position.
 
-    :param path: the keys around it, the outermost first; of a list nothing.
-    :param is_value: whether a value is to be written, of the last key of the path; otherwise a key.
-    :param items: what stands before it in the innermost list in brackets.
-    :param word: what of the name is written already.
+    :param path: the enclosing keys, the outermost first. Lists add nothing.
+    :param is_value: True if the position is in the value of the last key of the path; otherwise it is in a key.
+    :param items: the items before the position in the innermost list in brackets.
+    :param word: the part of the name before the position.
     """
 
     path: tuple[str, ...]
@@ -37,7 +37,7 @@ class Cursor:
 
 @dataclass(slots=True)
 class _Bracket:
-    """A bracket that is open: ``{`` or ``[``."""
+    """An open bracket: ``{`` or ``[``."""
 
     is_map: bool
     key: str = ''
@@ -45,7 +45,7 @@ class _Bracket:
 
 
 def cursor_at(lines: Sequence[str], line: int, column: int) -> Cursor:
-    """What is around a position; line and column count from 0."""
+    """Return the context of a position. Line and column count from 0."""
     first = _beginning(lines, line)
     written = '\n'.join([*lines[first:line], lines[line][:column] if line < len(lines) else ''])
     around = block_path(lines, first, len(written) if first == line and not written.strip() else None)
@@ -62,9 +62,9 @@ def cursor_at(lines: Sequence[str], line: int, column: int) -> Cursor:
 
 
 def block_path(lines: Sequence[str], line: int, column: int | None = None) -> list[str]:
-    """The keys around a line, the outermost first.
+    """Return the keys that enclose a line, the outermost first.
 
-    :param column: where something is to begin in the line; None: where something does.
+    :param column: the indentation to assume for an empty line; None: that of the line.
     """
     text = lines[line] if line < len(lines) else ''
     indent = len(text) - len(text.lstrip()) if column is None else column
@@ -86,7 +86,7 @@ def block_path(lines: Sequence[str], line: int, column: int | None = None) -> li
 
 
 def declared_names(lines: Sequence[str], kind: NameKind) -> Iterator[tuple[str, str]]:
-    """What is declared under a section, with its type, as far as it has one that can be seen."""
+    """Yield the names that a section declares, each with its type or an empty text."""
     inside, depth, name, of_type = False, -1, '', ''
     for text in (*lines, 'end:'):
         match = _KEY.match(text)
@@ -108,7 +108,7 @@ def declared_names(lines: Sequence[str], kind: NameKind) -> Iterator[tuple[str, 
 
 
 def _beginning(lines: Sequence[str], line: int) -> int:
-    """The line in which the outermost bracket was opened that is open at a line; the line itself if there is none."""
+    """Return the line of the outermost bracket that is open at a line; the line itself without one."""
     depth, first = 0, line
     for number in range(line - 1, max(-1, line - _FARTHEST), -1):
         text = re.sub(r'"[^"]*"|\'[^\']*\'|(?:^|\s)#.*', '', lines[number])
@@ -121,7 +121,7 @@ def _beginning(lines: Sequence[str], line: int) -> int:
 
 
 def _scanned(text: str) -> tuple[list[_Bracket], str, str]:
-    """The brackets that are open at the end of a text, the key before the first, and the value that is unfinished."""
+    """Return the brackets that are open at the end of a text, the key before the first, and the unfinished value."""
     brackets: list[_Bracket] = []
     key, start, quote = '', 0, ''
     for index, character in enumerate(text):

@@ -1,4 +1,4 @@
-"""Where the names of a template are declared and used: for those who lint it, and for editors. Pure."""
+"""An index of the names in a template: their declarations and uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from convergence.template.positions import Mark
 
 
 class NameKind(StrEnum):
-    """What a name stands for."""
+    """The kind of a declared item."""
 
     PARAMETER = 'parameter'
     RESOURCE = 'resource'
@@ -34,7 +34,7 @@ SECTIONS: Mapping[str, NameKind] = {
     'Mappings': NameKind.MAPPING,
     'Outputs': NameKind.OUTPUT,
 }
-"""What the keys of each section declare."""
+"""The kind of item that the keys of each section declare."""
 
 REFERENCES: Mapping[str, tuple[NameKind, ...]] = {
     'get_param': (NameKind.PARAMETER,),
@@ -47,7 +47,7 @@ REFERENCES: Mapping[str, tuple[NameKind, ...]] = {
     'Fn::FindInMap': (NameKind.MAPPING,),
     'Condition': (NameKind.CONDITION,),
 }
-"""What the first name means that a function is given."""
+"""The kinds of item that the first argument of a function can name."""
 
 _LOGIC = ('and', 'or', 'not', 'Fn::And', 'Fn::Or', 'Fn::Not')
 _NEEDED = ('depends_on', 'DependsOn')
@@ -57,10 +57,10 @@ _CALLS_WITH_PARTS = ('Fn::GetAtt',)
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A name where it is declared or used.
+    """A declaration or use of a name.
 
-    :param line: of its first character, and `column`; both count from 0.
-    :param path: where it stands.
+    :param line: line of its first character; `column`: its column. Both count from 0.
+    :param path: the keys that lead to it.
     """
 
     kind: NameKind
@@ -71,15 +71,15 @@ class Occurrence:
     declares: bool = False
 
     def covers(self, line: int, column: int) -> bool:
-        """Whether a position is in the name, or right behind it."""
+        """Return True if a position is in the name, or directly after it."""
         return self.line == line and self.column <= column <= self.column + len(self.name)
 
 
 class TemplateIndex:
     """The names of one template.
 
-    :param text: of the template, which tells quoted names; '' where nobody wants to know where they are.
-    :ivar is_whole: whether every name that is used is known; not so where a function makes one up.
+    :param text: the template, to find quotes around names; empty if columns do not matter.
+    :ivar is_whole: True if all used names are known; False if a function computes one.
     """
 
     def __init__(self, document: ParsedDocument, text: str = '') -> None:
@@ -96,20 +96,20 @@ class TemplateIndex:
         self._listed = list(self._in_groups(root))
 
     def declared(self, kind: NameKind) -> Mapping[str, Occurrence]:
-        """Where the names of a kind are declared."""
+        """Return the declarations of a kind by name."""
         return self._declared[kind]
 
     def uses(self, kind: NameKind, name: str) -> list[Occurrence]:
-        """Where a name is used."""
+        """Return the uses of a name."""
         return [each for each in self._used if (each.kind, each.name) == (kind, name)]
 
     def at(self, line: int, column: int) -> Occurrence | None:
-        """The name at a position."""
+        """Return the name at a position; None without one."""
         everything = (each for declared in self._declared.values() for each in declared.values())
         return next((each for each in (*everything, *self._used, *self._listed) if each.covers(line, column)), None)
 
     def everywhere(self, found: Occurrence) -> list[Occurrence]:
-        """Where the same thing is named, its declaration first."""
+        """Return all occurrences of the same item, its declaration first."""
         declared = self._declared[found.kind].get(found.name)
         listed = [each for each in self._listed if (each.kind, each.name) == (found.kind, found.name)]
         return [*([declared] if declared is not None else []), *self.uses(found.kind, found.name), *listed]
@@ -127,7 +127,7 @@ class TemplateIndex:
                     yield from self._in(body, path, is_condition=kind is NameKind.CONDITION)
 
     def _in_groups(self, root: Mapping[str, Any]) -> Iterator[Occurrence]:
-        """Parameters as groups list them, which is no use: it only arranges how they are shown."""
+        """Yield the parameters in parameter groups. They do not count as uses: groups only arrange the display."""
         groups = root.get('parameter_groups')
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             if isinstance(group, Map) and 'parameters' in group:
@@ -144,7 +144,7 @@ class TemplateIndex:
                 yield from self._in(value, (*path, key), is_condition=key in _CONDITIONAL)
 
     def _named(self, value: Json, mark: Mark, path: KeyPath, kind: NameKind) -> Iterator[Occurrence]:
-        """A name, or each of a list of them."""
+        """Yield one name, or each name of a list."""
         if isinstance(value, str):
             yield self._occurrence(kind, value, mark, path)
         elif isinstance(value, Items):
@@ -153,7 +153,7 @@ class TemplateIndex:
                     yield self._occurrence(kind, item, value.marks[index], (*path, index))
 
     def _in(self, node: Json, path: KeyPath, *, is_condition: bool) -> Iterator[Occurrence]:
-        """The names that are used inside of a value. Iterative: values may be nested deeply."""
+        """Yield the names that a value uses. Iterative, because values may be nested deeply."""
         pending: list[tuple[Json, KeyPath]] = [(node, path)]
         while pending:
             value, where = pending.pop()

@@ -1,8 +1,7 @@
-"""A JSON Schema of templates, made from the language's versions and the installed resource types.
+"""A JSON Schema of templates, built from the versions of the language and the installed resource types.
 
-It is for editors: it completes names and marks what is certainly wrong. It accepts every template that the engine
-accepts; what needs more than a schema (references, types of computed values, what belongs to which version) is left
-to ``convergence template validate``.
+Editors complete names and mark errors with it. The schema accepts every template that the engine accepts. It cannot
+check references, types of computed values, and the functions of each version; ``convergence template validate`` does.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _CONDITION: JsonSchema = {'$ref': '#/$defs/condition'}
 
 
 def language_versions() -> list[Version]:
-    """All versions of all dialects, each once."""
+    """Return all versions of all dialects, each once."""
     return list({(each.key, each.date): each for known in DIALECTS.values() for each in known.values()}.values())
 
 
 def meaning(function: Function) -> str:
-    """What a function gives, in a sentence or two: what it was before a version added to it comes first."""
+    """Return the description of a function. The description of the first version comes first."""
     sentences: list[str] = []
     for kind in type(function).__mro__:
         sentence = (kind.__dict__.get('__doc__') or '').partition('\n')[0]
@@ -43,7 +42,7 @@ def meaning(function: Function) -> str:
 
 
 def schema(types: TypeCatalog) -> JsonSchema:
-    """The JSON Schema of templates of every version, with the types in `types`."""
+    """Return the JSON Schema of templates of every version, with the given resource types."""
     return {
         '$schema': DIALECT,
         'title': 'Template of Convergence',
@@ -61,7 +60,7 @@ def schema(types: TypeCatalog) -> JsonSchema:
             'hot': _hot(),
             'cfn': _cfn(),
             'function': _functions(),
-            'value': {'description': 'Any value; functions may stand everywhere in it.'},
+            'value': {'description': 'Any value. It may contain functions at every level.'},
             'condition': {
                 'description': 'The name of a condition, true or false, or a function.',
                 'anyOf': [
@@ -88,18 +87,18 @@ def _hot() -> JsonSchema:
             'heat_template_version': {'description': 'The version of the language.', 'enum': list(VERSIONS)},
             'description': _TEXT,
             'parameter_groups': {
-                'description': 'In which order and under which headings parameters are shown.',
+                'description': 'Order and headings for the display of parameters.',
                 'type': ['array', 'null'],
                 'items': _closed(group, required=('parameters',)),
             },
-            'parameters': _map_of('parameter', 'What can be given when a stack is created.'),
+            'parameters': _map_of('parameter', 'Values that a user gives when a stack is created.'),
             'conditions': {
                 'description': 'Conditions by name (since 2016-10-14).',
                 'type': ['object', 'null'],
                 'additionalProperties': _CONDITION,
             },
-            'resources': _map_of('resource', 'What should exist.'),
-            'outputs': _map_of('output', 'What is shown of a stack.'),
+            'resources': _map_of('resource', 'Desired resources by name.'),
+            'outputs': _map_of('output', 'Values that the stack shows.'),
         },
         required=('heat_template_version',),
     )
@@ -121,16 +120,16 @@ def _parameter() -> JsonSchema:
             'type': {'enum': [kind.value for kind in ParameterType]},
             'label': _TEXT,
             'description': _TEXT,
-            'default': {'description': 'The value where none is given.'},
-            'hidden': {'description': 'Never shown to anybody.', **boolean},
+            'default': {'description': 'Value to use if the user gives none.'},
+            'hidden': {'description': 'Mask the value in all output.', **boolean},
             'immutable': {'description': 'An update cannot change the value.', **boolean},
             'constraints': {
-                'description': 'What a value must satisfy.',
+                'description': 'Conditions for a valid value.',
                 'type': ['array', 'null'],
                 'items': _closed(constraint),
             },
             'tags': {
-                'description': 'Free words (since 2018-03-02).',
+                'description': 'Tags (since 2018-03-02).',
                 'type': ['array', 'null'],
                 'items': {'type': 'string'},
             },
@@ -146,18 +145,18 @@ def _resource(types: TypeCatalog) -> JsonSchema:
             'properties': {'type': ['object', 'null']},
             'metadata': {'type': ['object', 'null']},
             'depends_on': {
-                'description': 'Resources that must be there before.',
+                'description': 'Resources to create before this one.',
                 'anyOf': [{'type': ['string', 'null']}, {'type': 'array', 'items': {'type': 'string'}}, _FUNCTION],
             },
             'deletion_policy': {
-                'description': 'What becomes of the thing when the resource is deleted.',
+                'description': 'Deletes, retains or snapshots the object when the resource is deleted.',
                 'anyOf': [{'enum': _policies()}, _FUNCTION],
             },
             'update_policy': {'type': ['object', 'null']},
             'description': _TEXT,
             'condition': _CONDITION,
             'external_id': {
-                'description': 'The id of a thing that exists already (since 2016-10-14).',
+                'description': 'Id of an existing object to use (since 2016-10-14).',
                 'anyOf': [_TEXT, _FUNCTION],
             },
         },
@@ -197,7 +196,7 @@ def _one_of_keys(names: Iterable[str]) -> JsonSchema:
 
 
 def _cfn() -> JsonSchema:
-    """CFN templates, by their outlines."""
+    """Return the outline of CFN templates."""
     parameter = {'type': 'object', 'required': ['Type'], 'properties': {'Type': {'type': 'string'}}}
     resource = {'type': 'object', 'required': ['Type'], 'properties': {'Type': {'type': 'string'}}}
     output = {'type': 'object', 'required': ['Value']}
@@ -218,16 +217,16 @@ def _cfn() -> JsonSchema:
 
 
 def _type(types: TypeCatalog, name: str) -> JsonSchema:
-    """The properties of a resource type. The whole may be a function, and so may each of them."""
+    """Return the properties of a resource type. The map and each property may be a function."""
     described: Mapping[str, Any] = types.describe(name)
     made = _properties(described['properties'])
-    # Some types take properties of any name besides those that they declare.
+    # Some types accept undeclared properties.
     made['else']['additionalProperties'] = types.takes_any_property(name)
     return {'description': described.get('description') or '', 'type': ['object', 'null']} | made
 
 
 def _properties(declared: Mapping[str, Any]) -> JsonSchema:
-    """The keys of a map with known keys, unless it is a function."""
+    """Return the schema of a map with known keys, which may also be a function."""
     known: JsonSchema = {'properties': {name: _property(about) for name, about in declared.items()}}
     required = [name for name, about in declared.items() if about.get('required')]
     if required:
@@ -247,7 +246,7 @@ def _property(about: Mapping[str, Any]) -> JsonSchema:
 
 
 def _typed(about: Mapping[str, Any]) -> JsonSchema:
-    """What a literal value of a property looks like. Numbers and booleans may be written as text."""
+    """Return the schema of a literal value. Numbers and booleans may be written as text."""
     kind, inner = about.get('type'), about.get('schema')
     if kind in ('integer', 'number'):
         return {'anyOf': [{'type': 'number'} | _range(about), {'type': 'string'}]}
@@ -308,7 +307,7 @@ def _map_of(name: str, description: str) -> JsonSchema:
 
 
 def _closed(properties: JsonSchema, required: Iterable[str] = ()) -> JsonSchema:
-    """A map with exactly these keys."""
+    """Return the schema of a map with exactly these keys."""
     made: JsonSchema = {'type': 'object', 'properties': properties, 'additionalProperties': False}
     if required:
         made['required'] = list(required)

@@ -1,4 +1,4 @@
-"""Rules for templates that are valid and yet probably not what their authors want. Pure: template in, findings out."""
+"""Lint rules: probable mistakes in valid templates. Pure: template in, findings out."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ _SECRET = re.compile(
     r'(?:^|[_\-.]|(?<=[a-z]))(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|private[_-]?key|api[_-]?key)$',
     re.IGNORECASE,
 )
-"""Names of what should not be seen."""
+"""Matches the names of secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """Something to look for.
+    """A lint rule.
 
-    :param id: by which it can be left out.
-    :param meaning: what is wrong, and what to do about it.
+    :param id: its id for ``--ignore``.
+    :param meaning: its description.
+    :param find: yields the findings in a template.
     """
 
     id: str
     meaning: str
-    look: Callable[[LintedTemplate], Iterator[Problem]]
+    find: Callable[[LintedTemplate], Iterator[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
 class LintedTemplate:
-    """What is looked at: a template in which nothing is wrong."""
+    """A template without errors, ready for the lint rules."""
 
     document: ParsedDocument
     index: TemplateIndex
@@ -50,13 +51,13 @@ class LintedTemplate:
     types: TypeCatalog
 
     def entry(self, section: str, name: str) -> Mapping[str, Any]:
-        """What stands in a section under a name, as it is written; a map."""
+        """Return an entry of a section as written; empty if it is not a map."""
         root: Any = self.document.root
         found = (root.get(section) or root.get(section.capitalize()) or {}).get(name)
         return found if isinstance(found, dict) else {}
 
     def problem(self, rule: str, message: str, *path: str | int) -> Problem:
-        """A finding about the key at the end of a path."""
+        """Return a finding at the last key of a path."""
         return Problem(message, self.document.key_place(path), kind=rule)
 
 
@@ -64,19 +65,19 @@ class LintedTemplate:
 
 
 def _unused(rule: str, kind: NameKind, message: str) -> Callable[[LintedTemplate], Iterator[Problem]]:
-    def look(subject: LintedTemplate) -> Iterator[Problem]:
+    def find(subject: LintedTemplate) -> Iterator[Problem]:
         for name, declared in subject.index.declared(kind).items() if subject.index.is_whole else ():
             if not subject.index.uses(kind, name):
                 yield subject.problem(rule, message.format(name=name), *declared.path)
 
-    return look
+    return find
 
 
 # --- replacements ---------------------------------------------------------------------------------------------
 
 
 def _replacing_parameters(subject: LintedTemplate) -> Iterator[Problem]:
-    """Parameters whose change replaces an object, and thereby removes the old one with all that it holds."""
+    """Yield parameters whose change replaces an object. The old object is deleted with its data."""
     for definition, name, declared in _replacing(subject):
         for parameter in _parameters_in(_written(subject, definition).get(name)):
             found = subject.compiled.parameters.get(parameter)
@@ -91,7 +92,7 @@ def _replacing_parameters(subject: LintedTemplate) -> Iterator[Problem]:
 
 
 def _replacing_attributes(subject: LintedTemplate) -> Iterator[Problem]:
-    """Attributes of other resources whose change replaces an object."""
+    """Yield attributes of other resources whose change replaces an object."""
     for definition, name, declared in _replacing(subject):
         for other, attribute in sorted(_attributes_in(_written(subject, definition).get(name))):
             message = (
@@ -102,7 +103,7 @@ def _replacing_attributes(subject: LintedTemplate) -> Iterator[Problem]:
 
 
 def _replacing(subject: LintedTemplate) -> Iterator[tuple[Definition, str, str]]:
-    """Each property that cannot be changed in place, of resources whose objects do not stay: resource, name, name."""
+    """Yield each property that cannot be changed in place, of resources whose old objects are deleted."""
     for definition in subject.compiled.goal.definitions.values():
         stays = definition.deletion_policy is not DeletionPolicy.DELETE or definition.external_id
         if definition.type not in subject.types or stays:
@@ -160,28 +161,30 @@ def _attributes_in(node: Json) -> set[tuple[str, str]]:
 
 
 def _plain_secrets(subject: LintedTemplate) -> Iterator[Problem]:
-    """Values that should not be seen, written into the template. What they are is not told."""
+    """Yield secrets that are written into the template. The findings do not contain the values."""
     for definition in subject.compiled.goal.definitions.values():
         is_known = definition.type in subject.types
         secret = subject.types.secret_properties(definition.type) if is_known else frozenset()
         for name, value in _written(subject, definition).items():
             if (name in secret or _SECRET.search(name)) and _is_literal(value):
                 message = (
-                    f'The property {name} of {definition.name} is a secret, and stands in the template for everybody. '
-                    'Take it from a parameter with "hidden: true".'
+                    f'The property {name} of {definition.name} is a secret, and all readers of the template see it. '
+                    'Use a parameter with "hidden: true".'
                 )
                 yield subject.problem(PLAIN_SECRET, message, *_path(subject, definition, name))
     for name, parameter in subject.compiled.parameters.items():
         if parameter.hidden and not parameter.pseudo and parameter.default not in (None, ''):
-            message = f'The default of the hidden parameter {name} stands in the template for everybody. Leave it out.'
+            message = (
+                f'The default of the hidden parameter {name} is visible to all readers of the template. Remove it.'
+            )
             yield subject.problem(PLAIN_SECRET, message, *subject.index.declared(NameKind.PARAMETER)[name].path)
 
 
 def _shown_secrets(subject: LintedTemplate) -> Iterator[Problem]:
-    """Parameters that are secrets by their names, and are shown to whoever may see the stack."""
+    """Yield parameters with the name of a secret that are not hidden."""
     for name, parameter in subject.compiled.parameters.items():
         if not parameter.pseudo and not parameter.hidden and _SECRET.search(name):
-            message = f'The parameter {name} looks like a secret, and its value is shown. Declare it "hidden: true".'
+            message = f'The parameter {name} looks like a secret, but its value is shown. Declare it "hidden: true".'
             yield subject.problem('shown-secret', message, *subject.index.declared(NameKind.PARAMETER)[name].path)
 
 
@@ -192,32 +195,32 @@ def _is_literal(value: Json) -> bool:
 RULES = (
     LintRule(
         'unused-parameter',
-        'A parameter that nothing reads.',
-        _unused('unused-parameter', NameKind.PARAMETER, 'The parameter {name} is declared, and nothing reads it.'),
+        'An unused parameter.',
+        _unused('unused-parameter', NameKind.PARAMETER, 'The parameter {name} is never used.'),
     ),
     LintRule(
         'unused-condition',
-        'A condition that nothing depends on.',
-        _unused('unused-condition', NameKind.CONDITION, 'The condition {name} is declared, and nothing depends on it.'),
+        'An unused condition.',
+        _unused('unused-condition', NameKind.CONDITION, 'The condition {name} is never used.'),
     ),
     LintRule(
         'unused-mapping',
-        'A mapping in which nothing is looked up.',
-        _unused('unused-mapping', NameKind.MAPPING, 'The mapping {name} is declared, and nothing is looked up in it.'),
+        'An unused mapping.',
+        _unused('unused-mapping', NameKind.MAPPING, 'The mapping {name} is never used.'),
     ),
     LintRule('replacing-parameter', 'A parameter whose change deletes an object.', _replacing_parameters),
     LintRule('replacing-attribute', 'An attribute whose change deletes an object.', _replacing_attributes),
-    LintRule(PLAIN_SECRET, 'A secret that stands in the template.', _plain_secrets),
-    LintRule('shown-secret', 'A parameter that looks like a secret and is shown.', _shown_secrets),
+    LintRule(PLAIN_SECRET, 'A secret in the text of the template.', _plain_secrets),
+    LintRule('shown-secret', 'A parameter that looks like a secret and is not hidden.', _shown_secrets),
 )
 
 
 def lint(subject: LintedTemplate, ignored: frozenset[str] = frozenset()) -> list[Problem]:
-    """What the rules find, in the order of the template.
+    """Return the findings of the rules, in the order of the template.
 
     :param ignored: ids of rules to leave out.
     """
-    found = [problem for rule in RULES if rule.id not in ignored for problem in rule.look(subject)]
+    found = [problem for rule in RULES if rule.id not in ignored for problem in rule.find(subject)]
     return sorted(found, key=lambda each: (each.place.line, each.place.column) if each.place else (0, 0))
 
 

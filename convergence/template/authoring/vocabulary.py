@@ -1,4 +1,4 @@
-"""What an editor asks about a template: what may stand here, and what that is which stands here. Pure."""
+"""Completion and documentation for editors. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from convergence.template.document import Map
 from convergence.template.versions import VERSIONS, Version
 
 ANY = '*'
-"""In schemas: each item of a list, or each entry of a map."""
+"""The key for the items of a list or the entries of a map in schemas."""
 
 _SECTION_WORDS: Mapping[NameKind, str] = {
     NameKind.PARAMETER: 'parameter',
@@ -33,7 +33,7 @@ _ATTRIBUTE_CALLS = ('get_attr', 'Fn::GetAtt')
 
 
 class CandidateKind(StrEnum):
-    """What a candidate is."""
+    """The kind of a candidate."""
 
     SECTION = 'section'
     KEY = 'key'
@@ -47,11 +47,11 @@ class CandidateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that may stand at a position.
+    """A completion at a position.
 
-    :param label: what to write.
-    :param detail: what it is, in a few words.
-    :param documentation: what it means, sentences.
+    :param label: the text to insert.
+    :param detail: its kind, in a few words.
+    :param documentation: its description.
     """
 
     label: str
@@ -61,7 +61,7 @@ class Candidate:
 
     @property
     def is_key(self) -> bool:
-        """Whether a value comes behind it."""
+        """True if a value follows."""
         return self.kind in (
             CandidateKind.SECTION,
             CandidateKind.KEY,
@@ -88,7 +88,7 @@ class Vocabulary:
     # --- completion -------------------------------------------------------------------------------------------
 
     def candidates(self, lines: Sequence[str], line: int, column: int) -> list[Candidate]:
-        """What may stand at a position, in order; what is written of it already is not looked at."""
+        """Return the completions at a position, in order. The editor filters them by the part already written."""
         cursor = cursor_at(lines, line, column)
         path = cursor.path
         if not path:
@@ -108,7 +108,7 @@ class Vocabulary:
         return [*found, *self._functions(lines, path)]
 
     def _references(self, lines: Sequence[str], cursor: Cursor, kind: NameKind | None) -> list[Candidate]:
-        """Names of what the template has, where one is wanted."""
+        """Return declared names, if the position takes a name."""
         last = cursor.path[-1]
         if last in _ATTRIBUTE_CALLS and cursor.items:
             return self._attributes(lines, cursor.items[0]) if len(cursor.items) == 1 else []
@@ -159,7 +159,7 @@ class Vocabulary:
         return [Candidate(str(value), CandidateKind.VALUE) for value in values]
 
     def _functions(self, lines: Sequence[str], path: Sequence[str]) -> list[Candidate]:
-        """Functions, where a value may be computed."""
+        """Return functions, if the position takes a computed value."""
         version = self._version(lines)
         if path[0] == 'conditions':
             known = version.conditions
@@ -188,9 +188,9 @@ class Vocabulary:
         return self._described[name]
 
     def _properties(self, lines: Sequence[str], path: Sequence[str]) -> Mapping[str, Any]:
-        """The properties that may stand in a map: of a resource's type, or of one of those, at any depth.
+        """Return the properties for a map at any depth of a resource.
 
-        :param path: of the map.
+        :param path: the path of the map.
         """
         of_type = dict(declared_names(lines, NameKind.RESOURCE)).get(path[1], '')
         return self._within(self._type(of_type).get('properties') or {}, path[3:])
@@ -213,7 +213,7 @@ class Vocabulary:
     # --- documentation ----------------------------------------------------------------------------------------
 
     def explain_type(self, name: str) -> str:
-        """What a resource type is, as Markdown; empty where it is not known."""
+        """Return the documentation of a resource type as Markdown; empty for an unknown one."""
         about = self._type(name)
         if not about:
             return ''
@@ -221,7 +221,7 @@ class Vocabulary:
         return f'**{name}**\n\n{about.get("description") or ""}\n\nAttributes: {attributes}'
 
     def explain_key(self, lines: Sequence[str], line: int, path: Sequence[str | int]) -> str:
-        """What the key at the end of a path is, as Markdown; empty where nothing is known of it."""
+        """Return the documentation of the last key of a path as Markdown; empty for an unknown one."""
         keys = [each for each in path if isinstance(each, str)]
         name, kind = keys[-1], _KIND_OF.get(keys[0])
         if len(keys) == 1:
@@ -244,7 +244,7 @@ class Vocabulary:
 
 
 def explain_name(kind: NameKind, name: str, body: Json, of_type: str) -> str:
-    """What is declared under a name, as Markdown. A default is not shown of what is hidden."""
+    """Return the documentation of a declared name as Markdown. Defaults of hidden parameters are left out."""
     told = [
         f'**{name}**, {"an" if kind is NameKind.OUTPUT else "a"} {kind}{f" of type `{of_type}`" if of_type else ""}'
     ]
@@ -259,7 +259,7 @@ def explain_name(kind: NameKind, name: str, body: Json, of_type: str) -> str:
 
 
 def key_at(node: Json, line: int, column: int) -> tuple[tuple[str | int, ...], bool] | None:
-    """What stands at a position of a document: its path, and whether it is the key; otherwise its value, a scalar."""
+    """Return the path of the item at a position, and True for a key or False for a scalar value."""
     pending: list[tuple[Json, tuple[str | int, ...]]] = [(node, ())]
     while pending:
         value, path = pending.pop()
@@ -286,7 +286,7 @@ def _of_schema(name: str, about: JsonSchema | None) -> str:
 
 
 def _of_property(name: str, about: Mapping[str, Any]) -> str:
-    """A property with all that its schema says."""
+    """Return the documentation of a property."""
     told = [f'**{name}**: {about.get("type") or "any"}{", required" if about.get("required") else ""}']
     if about.get('description'):
         told.append(str(about['description']))
@@ -294,8 +294,8 @@ def _of_property(name: str, about: Mapping[str, Any]) -> str:
         told.append(f'Default: `{about["default"]}`')
     if values := _allowed(about):
         told.append(f'One of: {", ".join(f"`{each}`" for each in values)}')
-    change = 'in place' if about.get('update_allowed') else 'never' if about.get('immutable') else 'by a replacement'
-    told.append(f'Can be changed: {change}')
+    change = 'in place' if about.get('update_allowed') else 'never' if about.get('immutable') else 'by replacement'
+    told.append(f'Update: {change}')
     return '\n\n'.join(told)
 
 
