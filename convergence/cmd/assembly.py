@@ -19,10 +19,12 @@ from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
-from convergence.db.repositories.purges import DAY_S, Keep
+from convergence.db.records import Keep
+from convergence.db.repositories.purges import DAY_S
 from convergence.db.repositories.reads.overview import Overview
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.repositories.software import SoftwareRows
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.schema.sealing import opened, seal_of
@@ -248,7 +250,7 @@ class EngineProcess:
         self._parts = parts
         self._stop_s = stop_s
         settings, engine_id = parts.settings.engine, new_id()
-        ports = Ports.of(parts.store, _kept(parts.settings.limits))
+        ports = ports_of(parts.store, _kept(parts.settings.limits))
         myself = _myself(parts, engine_id)
         engine = wire_engine(
             ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, observed_types(parts)), myself

@@ -5,6 +5,7 @@ from __future__ import annotations
 from convergence import __version__
 from convergence.cmd.assembly import Parts
 from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher
 from convergence.randomness import new_id
@@ -61,7 +62,7 @@ class WorkerProcess:
         )
         self._drain_timeout_s = settings.drain_timeout_s
         hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)
-        ports = Ports.of(parts.store)
+        ports = ports_of(parts.store)
         acting = parts.settings.credentials
         credentials = CredentialsOfStacks(ports.credentials, parts.keystone, acting.region, acting.interface)
         self.service = WorkerService(

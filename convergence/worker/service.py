@@ -17,7 +17,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.credentials.model import Credentials
 from convergence.db.ports import Ports
-from convergence.db.repositories.pending import WorkerTask
+from convergence.db.records import WorkerTask
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
