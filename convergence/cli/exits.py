@@ -105,7 +105,7 @@ class BadTemplate(Refused):
     @override
     def show(self, file: object = None) -> None:
         """Print each problem with its place and a caret, as ``convergence template validate`` does."""
-        from convergence.cli.template.report import as_text
+        from convergence.cli.problems import as_text
         from convergence.template.authoring.check import Findings
 
         first = next((each.place.source for each in self.problems if each.place is not None), 'template')

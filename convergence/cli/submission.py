@@ -146,7 +146,7 @@ def _warn(bundle: Bundle) -> None:
         return
     if not warnings:
         return
-    from convergence.cli.template.report import print_problem
+    from convergence.cli.problems import print_problem
 
     console = Console(stderr=True, highlight=False)
     for warning in warnings:

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from convergence.cli.changes import ResourceOutcome
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
-from convergence.cli.report import Report
+from convergence.cli.report import Report, ResourceOutcome
 from convergence.cli.watch.display import LiveTree, PlainLines, display_for, tree
 from convergence.cli.watch.following import Follower
 from convergence.cli.watch.progress import OperationProgress, Scene

@@ -142,7 +142,7 @@ def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeyp
         ({'region_name': 'south'}, 5, 'The server at http://127.0.0.1:1'),
         ({'auth_url': 'http://127.0.0.1:1/v3'}, 5, 'Keystone does not answer as expected'),
         ({'auth_type': 'nonsense'}, 2, 'nonsense'),
-        ({'password': ''}, 2, 'there is no password for it'),
+        ({'password': ''}, 2, 'has no password'),
     ],
 )
 def test_what_goes_wrong_is_said_without_a_secret(run, identity, options, code, said):

@@ -1,6 +1,6 @@
 """What a person is told while a stack converges: events in, lines out."""
 
-from convergence.cli.changes import ResourceOutcome, announced, happened
+from convergence.cli.report import ResourceOutcome, announced, happened
 from convergence.cli.watch.display import choose
 from convergence.cli.watch.progress import Line, Mood, OperationProgress, Part, Scene
 from tests.cli.documents import STACK, STACK_ID, event, resource, stack_event

@@ -164,7 +164,7 @@ def test_files_are_found_beside_what_names_them(write):
         (5, 61, 'UnreadableFile'),
     ]
     assert document['errors'][0]['hint'] == 'Did you mean "x.txt"?'
-    assert 'nothing is fetched' in document['errors'][1]['message']
+    assert 'Download it' in document['errors'][1]['message']
 
 
 def test_a_file_that_is_no_text_is_a_problem_of_the_place_that_names_it(write):

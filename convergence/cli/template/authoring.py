@@ -20,10 +20,10 @@ from convergence import template as language
 from convergence.cli.exits import CommandFailed, ExitCode, UsageMistake
 from convergence.cli.graph_text import graph_lines
 from convergence.cli.output import say
+from convergence.cli.problems import as_text
 from convergence.cli.template import lint_report
 from convergence.cli.template.files import STANDARD_INPUT, load
 from convergence.cli.template.installed import given, installed_types, template_checker, unreadable
-from convergence.cli.template.report import as_text
 from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.template.authoring.check import Findings, TemplateChecker
 from convergence.template.authoring.formatting import Unformattable, formatted

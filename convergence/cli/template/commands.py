@@ -14,7 +14,8 @@ from rich.text import Text
 
 from convergence import errors
 from convergence import template as language
-from convergence.cli.template import authoring, report
+from convergence.cli import problems
+from convergence.cli.template import authoring
 from convergence.cli.template.files import load
 from convergence.cli.template.installed import given, installed_types, template_checker, unreadable
 from convergence.resources.catalog import RegistryCatalog
@@ -83,9 +84,9 @@ def validate(
     )
     findings = [_checked(checker, name, environments) for name in files]
     if form == 'json':
-        click.echo(report.as_json(findings))
+        click.echo(problems.as_json(findings))
     else:
-        report.as_text(Console(highlight=False), findings)
+        problems.as_text(Console(highlight=False), findings)
     if any(each.errors for each in findings):
         click.get_current_context().exit(1)
 

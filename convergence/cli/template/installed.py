@@ -16,9 +16,9 @@ from convergence import template as language
 from convergence.core.model import Json
 from convergence.engine.callers.permits import Permits
 from convergence.engine.compile.member_checks import problems_below
-from convergence.engine.compile.nested_preview import Foresight, defaults_of
+from convergence.engine.compile.nested_preview import NestedPreview, defaults_of
 from convergence.engine.compile.submission import Submission
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.errors import Problem, StackValidationFailed
 from convergence.expressions import evaluator
 from convergence.resources.builtin.local.provider import LocalProvider
@@ -53,14 +53,14 @@ class EngineValidator(TypeValidator):
 
     def _validate(self, compiled: language.Compiled, submission: Submission, depth: int) -> list[Problem]:
         most_bytes, lenient = self.installation.limits.max_stored_bytes, self.ignore_unknown_types
-        foresight = Foresight(self.registry, self.installation, most_bytes=most_bytes, deepest=MAX_DEPTH)
+        preview = NestedPreview(self.registry, self.installation, most_bytes=most_bytes, deepest=MAX_DEPTH)
         warnings = validate(
             compiled,
             self.registry,
             ignore_unknown_types=lenient,
             most_bytes=most_bytes,
             defaults=defaults_of(submission),
-            further=foresight.problems(
+            further=preview.problems(
                 compiled, submission, IDENTITY.project_id, Permits(), lenient=lenient, depth=depth
             ),
         )

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from rich.console import Console
 
 from convergence import __version__
-from convergence.cli.template.report import print_problem
+from convergence.cli.problems import print_problem
 from convergence.errors import Problem
 from convergence.template.authoring.lint import RULES, LintResult
 
