@@ -234,7 +234,7 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
 def _myself(parts: Parts, engine_id: str) -> CoreWorker:
     """An engine, where it takes rows from dead workers."""
     settings = parts.settings.engine
-    settles_s = settings.creation_settles_s
+    settles_s = settings.create_ambiguity_s
     return CoreWorker(
         engine_id, new_id, settings.dispatch_window, creation=lambda name: parts.types.creation(name, settles_s)
     )
@@ -290,7 +290,7 @@ class EngineProcess:
         self._credential_removal = None
         if parts.keystone is not None:
             self._credential_removal = CredentialRemoval(
-                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.settles_s
+                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.orphan_grace_s
             )
 
     def start(self) -> None:

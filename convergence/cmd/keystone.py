@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from convergence.config import CredentialSettings, Settings
-from convergence.config.credentials import TRUSTEE
 from convergence.credentials.issuing import Issuer
 from convergence.credentials.model import Method
 from convergence.db.schema.sealing import Seal
 from convergence.errors import ConfigurationError
+from convergence.settings.credentials import TRUSTEE
 
 if TYPE_CHECKING:
     from convergence.credentials.keystone import Keystone
@@ -31,7 +31,8 @@ def keystone_of(settings: CredentialSettings, conf: cfg.ConfigOpts = cfg.CONF) -
         from convergence.credentials.keystone import Keystone
     except ImportError:
         raise ConfigurationError(
-            f'[credentials] method = {settings.method} needs keystoneauth1: pip install convergence[keystone].'
+            f'[credentials] method = {settings.method} needs keystoneauth1: '
+            'pip install convergence-orchestration[keystone].'
         ) from None
     loading.register_auth_conf_options(conf, TRUSTEE)
     loading.register_session_conf_options(conf, TRUSTEE)

@@ -58,7 +58,7 @@ class WorkerProcess:
             in_a_row=settings.max_inline_nodes,
             max_stored_bytes=parts.settings.limits.max_stored_bytes,
             max_input_bytes=parts.settings.limits.max_input_bytes,
-            creation_settles_s=settings.creation_settles_s,
+            create_ambiguity_s=settings.create_ambiguity_s,
         )
         self._drain_timeout_s = settings.drain_timeout_s
         hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)

@@ -132,13 +132,13 @@ class Registry:
         kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
             return Creation(settles_s=settles_s)
-        declared_s = kind.create_settles_s
+        declared_s = kind.create_ambiguity_s
         return Creation(
             is_repeated=kind.token_enforced and not kind.implements('find'),
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
             is_exclusive=kind.delete_before_create,
-            gives_way=kind.implements('release_for_replacement'),
+            hands_over=kind.implements('release_for_replacement'),
         )
 
     def can_snapshot(self, name: str) -> bool:

@@ -22,7 +22,7 @@ def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
         from openstack.config import OpenStackConfig
     except ImportError:
         raise UsageMistake(
-            f'{source} needs openstacksdk to read clouds.yaml: pip install convergence[clouds].'
+            f'{source} needs openstacksdk to read clouds.yaml: pip install convergence-orchestration[clouds].'
         ) from None
     try:
         with keystone.as_usage_mistakes(source):

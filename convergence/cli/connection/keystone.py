@@ -39,7 +39,7 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
         from keystoneauth1 import loading, session
     except ImportError:
         raise UsageMistake(
-            f'{source} needs keystoneauth1 to log in to Keystone: pip install convergence[keystone].'
+            f'{source} needs keystoneauth1 to log in to Keystone: pip install convergence-orchestration[keystone].'
         ) from None
     given = {name: value for name, value in options.items() if name not in _ABOUT_US}
     with as_usage_mistakes(source):

@@ -254,7 +254,7 @@ def serve_lsp() -> None:
     """Run the language server (LSP) for editors on standard input and output.
 
     It offers diagnostics, completion, hover, go to definition, find references, rename and formatting. Needs pygls:
-    pip install convergence[lsp].
+    pip install convergence-orchestration[lsp].
     """
     if sys.stdin.isatty():
         click.echo('convergence: this command is for editors, not for terminals. Stop it with Ctrl-C.', err=True)
@@ -263,7 +263,7 @@ def serve_lsp() -> None:
     except ImportError as error:
         if (error.name or '').partition('.')[0] not in ('pygls', 'lsprotocol'):
             raise
-        raise UsageMistake('The language server needs pygls: pip install convergence[lsp].') from None
+        raise UsageMistake('The language server needs pygls: pip install convergence-orchestration[lsp].') from None
     serve()
 
 
