@@ -154,12 +154,12 @@ def _warn(bundle: Bundle) -> None:
         print_problem(console, replace(warning, place=place), 'warning', 'bold yellow', bundle.name)
 
 
-def _ask_about(outside: tuple[Path, ...]) -> None:
+def _ask_about(outside: tuple[str, ...]) -> None:
     """Ask for confirmation before files are sent that the author of the template has chosen.
 
     :raises Refused: there is no terminal to ask.
     """
-    named = '\n'.join(f'  {escaped(str(each))}' for each in outside)
+    named = '\n'.join(f'  {escaped(each)}' for each in outside)
     click.echo(f'The template names files outside its directory:\n{named}', err=True)
     if not sys.stdin.isatty():
         raise Refused(

@@ -21,22 +21,27 @@ class RegistryCatalog(TypeCatalog):
 
     @override
     def __contains__(self, name: object) -> bool:
+        """See `TypeCatalog.__contains__`."""
         return name in self.registry
 
     @override
     def names(self) -> Sequence[str]:
+        """See `TypeCatalog.names`."""
         return self.registry.names()
 
     @override
     def describe(self, name: str) -> Mapping[str, Any]:
+        """See `TypeCatalog.describe`."""
         return self.registry.describe(name)
 
     @override
     def takes_any_property(self, name: str) -> bool:
+        """See `TypeCatalog.takes_any_property`."""
         return self._schema(name).rest is not None
 
     @override
     def secret_properties(self, name: str) -> frozenset[str]:
+        """See `TypeCatalog.secret_properties`."""
         return frozenset(name for name, each in self._schema(name).properties.items() if each.declaration.secret)
 
     def _schema(self, name: str) -> PropertySchema:

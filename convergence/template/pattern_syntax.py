@@ -60,7 +60,7 @@ class LookAhead:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repetition:
     """A repetition. `most` is None without an upper bound."""
 
     body: Sequence
@@ -69,7 +69,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PatternGroup:
     """``(...)``. It is one item for a quantifier, and otherwise the same as its body."""
 
     body: Sequence
@@ -82,8 +82,8 @@ class Branch:
     alternatives: tuple[Sequence, ...]
 
 
-Item: TypeAlias = Characters | AnyCharacter | Anchor | LookAhead | Repeat | Group | Branch
-Sequence: TypeAlias = tuple[Item, ...]
+PatternItem: TypeAlias = Characters | AnyCharacter | Anchor | LookAhead | Repetition | PatternGroup | Branch
+Sequence: TypeAlias = tuple[PatternItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,269 +107,279 @@ def parse(text: str) -> Syntax:
     return _Parser(text).pattern()
 
 
+class _Source:
+    """The text of a pattern, and the position in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def peek(self) -> str:
+        """Return the next character without consuming it; empty at the end."""
+        return self.text[self.at : self.at + 1]
+
+    def take(self) -> str:
+        character = self.peek()
+        self.at += 1
+        return character
+
+    def accept(self, character: str) -> bool:
+        if self.peek() != character:
+            return False
+        self.at += 1
+        return True
+
+    def take_while(self, allowed: frozenset[str], most: int = MAX_REPEAT) -> str:
+        start = self.at
+        while self.at - start < most and self.peek() in allowed:
+            self.at += 1
+        return self.text[start : self.at]
+
+    def take_until(self, end: str, name: str) -> str:
+        found, separator, _ = self.text[self.at :].partition(end)
+        if not separator or not found:
+            raise self.error(f'missing {name}')
+        self.at += len(found) + 1
+        return found
+
+    def error(self, message: str) -> BadPattern:
+        return BadPattern(f'{message} at position {self.at}')
+
+
 class _Parser:
     """Reads a pattern from left to right. Methods consume the construct that they are named after."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
+        self._source = _Source(text)
         self._flags: set[str] = set()
         self._names: set[str] = set()
 
     def pattern(self) -> Syntax:
         body = self._alternatives(is_whole=True)
-        if self._at < len(self._text):
-            raise self._error('unbalanced parenthesis')
+        if self._source.at < len(self._source.text):
+            raise self._source.error('unbalanced parenthesis')
         return Syntax(body, 'i' in self._flags, 's' in self._flags)
-
-    # --- characters -------------------------------------------------------------------------------------------
-
-    def _next(self) -> str:
-        """Return the next character without consuming it; empty at the end."""
-        return self._text[self._at : self._at + 1]
-
-    def _take(self) -> str:
-        character = self._next()
-        self._at += 1
-        return character
-
-    def _accept(self, character: str) -> bool:
-        if self._next() != character:
-            return False
-        self._at += 1
-        return True
-
-    def _while(self, allowed: frozenset[str], most: int = MAX_REPEAT) -> str:
-        start = self._at
-        while self._at - start < most and self._next() in allowed:
-            self._at += 1
-        return self._text[start : self._at]
-
-    def _until(self, end: str, name: str) -> str:
-        found, separator, _ = self._text[self._at :].partition(end)
-        if not separator or not found:
-            raise self._error(f'missing {name}')
-        self._at += len(found) + 1
-        return found
-
-    def _error(self, message: str) -> BadPattern:
-        return BadPattern(f'{message} at position {self._at}')
 
     # --- sequences --------------------------------------------------------------------------------------------
 
     def _alternatives(self, *, is_whole: bool = False) -> Sequence:
         found = [self._sequence(takes_flags=is_whole)]
-        while self._accept('|'):
+        while self._source.accept('|'):
             found.append(self._sequence())
         return found[0] if len(found) == 1 else _branch(found)
 
     def _sequence(self, *, takes_flags: bool = False) -> Sequence:
-        items: list[Item] = []
-        while (character := self._next()) and character not in '|)':
+        items: list[PatternItem] = []
+        while (character := self._source.peek()) and character not in '|)':
             if character in '?*+{':
                 self._quantifier(items)
                 continue
-            self._at += 1
+            self._source.at += 1
             if character == '(':
                 item = self._group(takes_flags=takes_flags and not items)
             elif character == '[':
-                item = self._set()
+                item = _read_set(self._source)
             elif character == '\\':
-                item = self._escape()
+                item = _read_escape(self._source)
             elif character in '^$':
                 item = Anchor(character)
             else:
                 item = AnyCharacter() if character == '.' else _literal(character)
             if item is not None:
                 items.append(item)
-        return tuple(inner for item in items for inner in (item.body if isinstance(item, Group) else (item,)))
+        return tuple(inner for item in items for inner in (item.body if isinstance(item, PatternGroup) else (item,)))
 
-    def _quantifier(self, items: list[Item]) -> None:
+    def _quantifier(self, items: list[PatternItem]) -> None:
         """Replace the last item by its repetition. Braces without a count in them are characters."""
         bounds = self._bounds()
         if bounds is None:
             items.append(_literal('{'))
             return
         if not items or isinstance(items[-1], Anchor):
-            raise self._error('nothing to repeat')
+            raise self._source.error('nothing to repeat')
         item = items[-1]
-        if isinstance(item, Repeat):
-            raise self._error('multiple repeat')
-        if self._accept('+'):
+        if isinstance(item, Repetition):
+            raise self._source.error('multiple repeat')
+        if self._source.accept('+'):
             raise BadPattern('a possessive quantifier such as a*+ cannot be used')
-        self._accept('?')  # Whether a repetition is greedy makes no difference for a match of the whole text.
-        items[-1] = Repeat(item.body if isinstance(item, Group) else (item,), *bounds)
+        self._source.accept('?')  # Whether a repetition is greedy makes no difference for a match of the whole text.
+        items[-1] = Repetition(item.body if isinstance(item, PatternGroup) else (item,), *bounds)
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        character = self._take()
+        character = self._source.take()
         if character in _QUANTIFIERS:
             return _QUANTIFIERS[character]
-        start = self._at
-        least = self._while(_DIGITS)
-        most = self._while(_DIGITS) if self._accept(',') else least
-        if self._at == start or not self._accept('}'):
-            self._at = start
+        start = self._source.at
+        least = self._source.take_while(_DIGITS)
+        most = self._source.take_while(_DIGITS) if self._source.accept(',') else least
+        if self._source.at == start or not self._source.accept('}'):
+            self._source.at = start
             return None
         if any(int(bound or 0) >= MAX_REPEAT for bound in (least, most)):
             raise BadPattern('it is nested too deeply or repeats too much')
         if most and int(most) < int(least or 0):
-            raise self._error('min repeat greater than max repeat')
+            raise self._source.error('min repeat greater than max repeat')
         return int(least or 0), int(most) if most else None
 
     # --- groups -----------------------------------------------------------------------------------------------
 
-    def _group(self, *, takes_flags: bool) -> Item | None:
+    def _group(self, *, takes_flags: bool) -> PatternItem | None:
         """Return the item; None for a comment and for flags."""
-        if not self._accept('?'):
-            return Group(self._rest_of_group())
-        kind = self._take()
+        if not self._source.accept('?'):
+            return PatternGroup(self._rest_of_group())
+        kind = self._source.take()
         if kind == '#':
-            _, end, _ = self._text[self._at :].partition(')')
+            _, end, _ = self._source.text[self._source.at :].partition(')')
             if not end:
-                raise self._error('missing ), unterminated comment')
-            self._at = self._text.index(')', self._at) + 1
+                raise self._source.error('missing ), unterminated comment')
+            self._source.at = self._source.text.index(')', self._source.at) + 1
             return None
         if kind in ('=', '!'):
             return LookAhead(self._rest_of_group(), kind == '!')
         if kind == ':':
-            return Group(self._rest_of_group())
-        if kind == 'P' and self._accept('<'):
+            return PatternGroup(self._rest_of_group())
+        if kind == 'P' and self._source.accept('<'):
             self._name()
-            return Group(self._rest_of_group())
+            return PatternGroup(self._rest_of_group())
         if kind and kind in _FLAGS:
-            self._at -= 1
+            self._source.at -= 1
             self._set_flags(takes_flags=takes_flags)
             return None
         raise self._refused(kind)
 
     def _rest_of_group(self) -> Sequence:
-        start = self._at
+        start = self._source.at
         body = self._alternatives()
-        if not self._accept(')'):
-            self._at = start
-            raise self._error('missing ), unterminated subpattern')
+        if not self._source.accept(')'):
+            self._source.at = start
+            raise self._source.error('missing ), unterminated subpattern')
         return body
 
     def _name(self) -> None:
-        name = self._until('>', 'group name')
+        name = self._source.take_until('>', 'group name')
         if not name.isidentifier():
-            raise self._error(f'bad character in group name {name!r}')
+            raise self._source.error(f'bad character in group name {name!r}')
         if name in self._names:
-            raise self._error(f'redefinition of group name {name!r}')
+            raise self._source.error(f'redefinition of group name {name!r}')
         self._names.add(name)
 
     def _set_flags(self, *, takes_flags: bool) -> None:
-        flags = self._while(_FLAGS)
-        if self._next() in (':', '-'):
+        flags = self._source.take_while(_FLAGS)
+        if self._source.peek() in (':', '-'):
             raise BadPattern('flags inside of a group cannot be used')
-        if not self._accept(')'):
-            raise self._error('unknown flag')
+        if not self._source.accept(')'):
+            raise self._source.error('unknown flag')
         if not takes_flags:
-            raise self._error('global flags not at the start of the expression')
+            raise self._source.error('global flags not at the start of the expression')
         if not set(flags) <= set('isu'):
             raise BadPattern('of the flags only i and s can be used')
         self._flags.update(flags)
 
     def _refused(self, kind: str) -> BadPattern:
         """Return the error for a group that begins with ``(?`` and `kind`."""
-        if kind == '<' and self._next() in ('=', '!'):
+        if kind == '<' and self._source.peek() in ('=', '!'):
             return BadPattern('looking behind, (?<=…) or (?<!…), cannot be used')
         names = {'(': 'a condition on a group', '>': 'an atomic group', '-': 'a flag inside of a group'}
-        if kind == 'P' and self._next() == '=':
+        if kind == 'P' and self._source.peek() == '=':
             return BadPattern('a reference back to a group cannot be used')
         if kind in names:
             return BadPattern(f'{names[kind]} cannot be used')
-        return self._error(f'unknown extension ?{kind}' if kind else 'unexpected end of pattern')
+        return self._source.error(f'unknown extension ?{kind}' if kind else 'unexpected end of pattern')
 
-    # --- sets and escapes -------------------------------------------------------------------------------------
 
-    def _set(self) -> Item:
-        start = self._at
-        is_negated = self._accept('^')
-        members: list[tuple[str, str] | str] = []
-        while not (members and self._accept(']')):
-            low = self._member(start)
-            if self._next() != '-' or self._text[self._at + 1 : self._at + 2] == ']':
-                members.append(low)
-                continue
-            self._at += 1
-            high = self._member(start)
-            if isinstance(low, str) or isinstance(high, str) or high[0] < low[0]:
-                raise self._error('bad character range')
-            members.append((low[0], high[0]))
-        return Characters(tuple(dict.fromkeys(members)), is_negated)
+def _read_set(source: _Source) -> PatternItem:
+    start = source.at
+    is_negated = source.accept('^')
+    members: list[tuple[str, str] | str] = []
+    while not (members and source.accept(']')):
+        low = _read_member(source, start)
+        if source.peek() != '-' or source.text[source.at + 1 : source.at + 2] == ']':
+            members.append(low)
+            continue
+        source.at += 1
+        high = _read_member(source, start)
+        if isinstance(low, str) or isinstance(high, str) or high[0] < low[0]:
+            raise source.error('bad character range')
+        members.append((low[0], high[0]))
+    return Characters(tuple(dict.fromkeys(members)), is_negated)
 
-    def _member(self, start: int) -> tuple[str, str] | str:
-        """Consume one character or category of a set."""
-        character = self._take()
-        if not character:
-            self._at = start
-            raise self._error('unterminated character set')
-        if character != '\\':
-            return character, character
-        letter = self._letter()
-        if letter in _CATEGORIES:
-            return letter
-        if letter == 'b':
-            return '\b', '\b'
-        if letter in _OCTAL:
-            return self._octal(letter + self._while(_OCTAL, 2))
-        return self._escaped(letter)
 
-    def _escape(self) -> Item:
-        letter = self._letter()
-        if letter in _CATEGORIES:
-            return Characters((letter,))
-        if letter in _ANCHORS:
-            return Anchor(letter)
-        if letter == '0':
-            return Characters((self._octal(letter + self._while(_OCTAL, 2)),))
-        digits = self._text[self._at - 1 : self._at + 2]
-        if letter in _OCTAL and len(digits) == 3 and set(digits) <= _OCTAL:
-            self._at += 2
-            return Characters((self._octal(digits),))
-        if letter in _DIGITS:
-            raise BadPattern('a reference back to a group cannot be used')
-        return Characters((self._escaped(letter),))
-
-    def _letter(self) -> str:
-        letter = self._take()
-        if not letter:
-            raise self._error('bad escape (end of pattern)')
-        return letter
-
-    def _octal(self, digits: str) -> tuple[str, str]:
-        number = int(digits, 8)
-        if number > 0o377:
-            raise self._error(f'octal escape value \\{digits} outside of range 0-0o377')
-        return chr(number), chr(number)
-
-    def _escaped(self, letter: str) -> tuple[str, str]:
-        """Return the character that a backslash and `letter` stand for, wherever they stand."""
-        if letter in _HEX_ESCAPES:
-            digits = self._while(_HEX, _HEX_ESCAPES[letter])
-            if len(digits) < _HEX_ESCAPES[letter] or int(digits, 16) > 0x10FFFF:
-                raise self._error(f'incomplete or bad escape \\{letter}{digits}')
-            return chr(int(digits, 16)), chr(int(digits, 16))
-        if letter == 'N':
-            return self._named()
-        if letter in _ESCAPES:
-            return _ESCAPES[letter], _ESCAPES[letter]
-        if letter in _DIGITS or (letter.isascii() and letter.isalpha()):
-            raise self._error(f'bad escape \\{letter}')
-        return letter, letter
-
-    def _named(self) -> tuple[str, str]:
-        if not self._accept('{'):
-            raise self._error('missing {')
-        name = self._until('}', 'character name')
-        try:
-            character = unicodedata.lookup(name)
-        except KeyError:
-            character = ''
-        if len(character) != 1:
-            raise self._error(f'undefined character name {name!r}')
+def _read_member(source: _Source, start: int) -> tuple[str, str] | str:
+    """Consume one character or category of a set."""
+    character = source.take()
+    if not character:
+        source.at = start
+        raise source.error('unterminated character set')
+    if character != '\\':
         return character, character
+    letter = _read_letter(source)
+    if letter in _CATEGORIES:
+        return letter
+    if letter == 'b':
+        return '\b', '\b'
+    if letter in _OCTAL:
+        return _octal_character(source, letter + source.take_while(_OCTAL, 2))
+    return _escaped_character(source, letter)
+
+
+def _read_escape(source: _Source) -> PatternItem:
+    letter = _read_letter(source)
+    if letter in _CATEGORIES:
+        return Characters((letter,))
+    if letter in _ANCHORS:
+        return Anchor(letter)
+    if letter == '0':
+        return Characters((_octal_character(source, letter + source.take_while(_OCTAL, 2)),))
+    digits = source.text[source.at - 1 : source.at + 2]
+    if letter in _OCTAL and len(digits) == 3 and set(digits) <= _OCTAL:
+        source.at += 2
+        return Characters((_octal_character(source, digits),))
+    if letter in _DIGITS:
+        raise BadPattern('a reference back to a group cannot be used')
+    return Characters((_escaped_character(source, letter),))
+
+
+def _read_letter(source: _Source) -> str:
+    letter = source.take()
+    if not letter:
+        raise source.error('bad escape (end of pattern)')
+    return letter
+
+
+def _octal_character(source: _Source, digits: str) -> tuple[str, str]:
+    number = int(digits, 8)
+    if number > 0o377:
+        raise source.error(f'octal escape value \\{digits} outside of range 0-0o377')
+    return chr(number), chr(number)
+
+
+def _escaped_character(source: _Source, letter: str) -> tuple[str, str]:
+    """Return the character that a backslash and `letter` stand for, wherever they stand."""
+    if letter in _HEX_ESCAPES:
+        digits = source.take_while(_HEX, _HEX_ESCAPES[letter])
+        if len(digits) < _HEX_ESCAPES[letter] or int(digits, 16) > 0x10FFFF:
+            raise source.error(f'incomplete or bad escape \\{letter}{digits}')
+        return chr(int(digits, 16)), chr(int(digits, 16))
+    if letter == 'N':
+        return _named_character(source)
+    if letter in _ESCAPES:
+        return _ESCAPES[letter], _ESCAPES[letter]
+    if letter in _DIGITS or (letter.isascii() and letter.isalpha()):
+        raise source.error(f'bad escape \\{letter}')
+    return letter, letter
+
+
+def _named_character(source: _Source) -> tuple[str, str]:
+    if not source.accept('{'):
+        raise source.error('missing {')
+    name = source.take_until('}', 'character name')
+    try:
+        character = unicodedata.lookup(name)
+    except KeyError:
+        character = ''
+    if len(character) != 1:
+        raise source.error(f'undefined character name {name!r}')
+    return character, character
 
 
 def _literal(character: str) -> Characters:

@@ -18,10 +18,10 @@ from convergence.template.pattern_syntax import (
     BadPattern,
     Branch,
     Characters,
-    Group,
-    Item,
     LookAhead,
-    Repeat,
+    PatternGroup,
+    PatternItem,
+    Repetition,
     Sequence,
     Syntax,
     parse,
@@ -77,13 +77,13 @@ class _Compiler:
         self.steps.append(step)
         return len(self.steps) - 1
 
-    def sequence(self, items: Iterable[Item]) -> None:
+    def sequence(self, items: Iterable[PatternItem]) -> None:
         for item in items:
             if isinstance(item, Branch):
                 self._branch(item.alternatives)
-            elif isinstance(item, Group):
+            elif isinstance(item, PatternGroup):
                 self.sequence(item.body)
-            elif isinstance(item, Repeat):
+            elif isinstance(item, Repetition):
                 self._repeat(item)
             elif isinstance(item, Anchor):
                 self._condition(_anchor(item.kind))
@@ -109,7 +109,7 @@ class _Compiler:
         for end in ends:
             self.steps[end].targets = (len(self.steps),)
 
-    def _repeat(self, item: Repeat) -> None:
+    def _repeat(self, item: Repetition) -> None:
         for _ in range(item.least):
             self.emit(_Step(targets=(len(self.steps) + 1,)))  # limits the repetitions of an empty body, too
             self.sequence(item.body)

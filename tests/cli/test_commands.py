@@ -242,7 +242,7 @@ def test_a_plan_is_carried_out_once(run, tmp_path):
 def test_a_cancelled_creation_is_over(run):
     assert run('stack', 'create', 'stopped', '-t', 'slow.json')[0] == 0
     code, out, err = run('stack', 'wait', 'stopped', '--wait-timeout', '0')
-    assert code == 6 and 'it goes on' in err
+    assert code == 6 and 'the operation continues' in err
     code, out, err = run('stack', 'cancel', 'stopped', '--now', '--wait')
     assert code == 0, err
     assert 'CREATE_FAILED' in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -73,4 +74,4 @@ def test_the_directory_of_an_environment_that_the_user_names_counts_too(place, t
     (other / 'web.yaml').write_text(TEMPLATE.format(name='../secret'))
     (other / 'e.yaml').write_text('resource_registry: {My::Web: web.yaml}\n')
     bundle = load(template(place, 'inside'), [str(other / 'e.yaml')], Limits())
-    assert [each.name for each in bundle.outside] == ['secret']
+    assert [Path(each).name for each in bundle.outside] == ['secret']

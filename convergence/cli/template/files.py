@@ -54,10 +54,10 @@ class _Collection:
         self._limits = limits
         self._origins: dict[str, Path] = {}
 
-    def outside(self, homes: Sequence[Path]) -> tuple[Path, ...]:
+    def outside(self, homes: Sequence[Path]) -> tuple[str, ...]:
         """Return the files outside the given directories, with links resolved."""
         read_from = sorted({self._origins[name] for name in self.files})
-        return tuple(each for each in read_from if not any(each.is_relative_to(home) for home in homes))
+        return tuple(str(each) for each in read_from if not any(each.is_relative_to(home) for home in homes))
 
     def collect(self, text: str, path: str, source: str) -> None:
         """Read the files that a document names, and recursively those that templates among them name.

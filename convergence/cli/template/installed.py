@@ -49,6 +49,7 @@ class EngineValidator(TypeValidator):
     def validate(
         self, compiled: language.Compiled, text: str, environment: Mapping[str, Any], files: Mapping[str, str]
     ) -> list[Problem]:
+        """See `TypeValidator.validate`."""
         return self._validate(compiled, Submission(text, environment, files), depth=0)
 
     def _validate(self, compiled: language.Compiled, submission: Submission, depth: int) -> list[Problem]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from convergence.core.model import Json
@@ -43,7 +42,7 @@ class Bundle:
     environments: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-    outside: tuple[Path, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 class BundleNames:
