@@ -1,16 +1,14 @@
-"""What a new text of a template has in common with the one before, so that only what differs is read.
+"""Incremental parse: compares a new text of a template with the previous one, and reads only changed resources.
 
-An update of a large stack changes a few of its resources. A text in block style, as nearly everybody writes it, has a
-line ``resources:``, and below it each resource begins in a line of its own, all as far to the right. So the text can be
-cut into what is before, the resources, and what is behind. If what is before and behind is the same, so is what an
-unchanged resource means: it depends on nothing else, but for which others there are. The rest, with all that is before
-and behind, is a template by itself.
+An update of a large stack changes a few of its resources. A text in block style has a line ``resources:``; below it,
+each resource begins in a line of its own with the same indentation. The text is cut into a head, the resources, and a
+tail. If head and tail are equal, an unchanged line block means the same resource as before: a resource depends only on
+head, tail and the names of the others. Head, changed resources and tail form a smaller template, which is compiled.
 
-Where the lines mislead (a text in quotes that looks like resources, an alias from one to another, any other style)
-there is no revision, or the reader makes something else of the part; then the whole text is read. What the reader found
-out about the text before is what makes that safe: if there were as many resources as lines that begin one, and all
-had the same names, no such line is in the middle of anything. That takes a text in which all lines end in the same way:
-YAML knows other breaks.
+The cut can be wrong: a quoted text may look like resources, an alias may lead from one resource to another, or the text
+has another style. Then there is no revision, or the compiled part differs from the expected one, and the whole text is
+read. The previous parse makes this safe: if it found as many resources as lines that begin one, with the same names,
+no such line is inside of another value. This needs equal line ends; YAML knows other line breaks.
 """
 
 from __future__ import annotations
@@ -33,16 +31,16 @@ _OUTERMOST = re.compile(r'^[^ #\n].*', re.MULTILINE)
 
 
 class NoPart(ConvergenceError):
-    """What was taken for a part of a text is none: its lines mislead."""
+    """The compiled part differs from the expected one: the cut was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class AsRead:
-    """What was read of the resources of a template, and what that took of the limits.
+    """The state of a parse that the next one reuses.
 
-    :param definitions: as they were read, before the environment and other resources had a say.
-    :param spent: on evaluating them.
-    :param anew: how many were not taken over from what was read before.
+    :param definitions: the definitions before the environment and other resources apply.
+    :param spent: the budget used by evaluating them.
+    :param compiled_count: number of definitions that were compiled and not reused.
     """
 
     text: ReadText
@@ -52,17 +50,17 @@ class AsRead:
 
     @classmethod
     def of(cls, document: ParsedDocument, definitions: Mapping[str, Definition], spent: Spent) -> Self | None:
-        """What is to be kept of what was read; None where it is of no use for another text."""
+        """Return the state to keep; None if another text cannot reuse it."""
         text = document.text
         return None if text is None or text.has_aliases else cls(text, definitions, spent, len(definitions))
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """A text that was cut.
+    """A text cut into pieces.
 
-    :param before: with the line ``resources:``, and what stands between it and the first resource.
-    :param resources: the lines of each, by its name.
+    :param before: the head, up to the first resource.
+    :param resources: the lines of each resource by name.
     """
 
     before: str
@@ -71,7 +69,7 @@ class _Pieces:
 
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """The pieces of a text; None where it does not seem to be of the kind that can be cut."""
+        """Return the pieces of a text; None if it cannot be cut."""
         lines = _RESOURCES.search(text)
         if lines is None or _OTHER_BREAKS.search(text):
             return None
@@ -100,12 +98,12 @@ class _Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A text of which only a part has to be read.
+    """A text of which only a part has to be compiled.
 
-    :param part: that part, a template itself.
-    :param names: of all resources, in their order; nothing is said of them.
-    :param unchanged: the definitions of those that are not in the part.
-    :param earlier: what was read before.
+    :param part: the part, a template itself.
+    :param names: names of all resources, in their order.
+    :param unchanged: the definitions of the resources outside the part.
+    :param earlier: the state of the previous parse.
     """
 
     part: str
@@ -115,9 +113,9 @@ class Revision:
 
     @classmethod
     def of(cls, text: str, earlier: AsRead, limits: Limits) -> Self | None:
-        """What is left to read of a text; None where it has to be read as a whole.
+        """Return the part of a text to compile; None if the whole text has to be compiled.
 
-        :param earlier: what was read under the same circumstances: parameters, environment, files, limits.
+        :param earlier: the state of a parse with the same parameters, environment, files and limits.
         """
         if len(text.encode(errors='surrogatepass')) > limits.max_bytes:
             return None
@@ -134,12 +132,12 @@ class Revision:
         return cls(''.join((new.before, *changed, new.behind)), dict.fromkeys(new.resources), unchanged, earlier)
 
     def refuse_other(self, root: Mapping[str, Json]) -> None:
-        """See to it that the part is what it was taken for.
+        """Verify that the compiled part has the expected resources.
 
-        A resource with a condition may not be there, on which what is said of the unchanged ones depends.
+        A resource with a condition may not exist, and unchanged resources depend on that.
 
-        :param root: what the reader has made of it.
-        :raises NoPart: it is not.
+        :param root: the parsed part.
+        :raises NotAPart: the part differs.
         """
         keys = [_KEY.match(line) for line in _OUTERMOST.findall(self.part)]
         resources = root.get('resources') or {}
@@ -152,9 +150,9 @@ class Revision:
             raise NoPart('Read the text as a whole.')
 
     def whole(self, text: str, part: AsRead, limits: Limits) -> AsRead | None:
-        """What was read of the whole text, at most; None where that may be more than is allowed.
+        """Return the size of the whole text, at most; None if it may exceed a limit.
 
-        :param part: what was read of the part.
+        :param part: the size of the part.
         """
         before, now = self.earlier.text, part.text
         nodes, length = before.nodes + now.nodes, before.length + now.length

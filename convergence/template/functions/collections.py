@@ -1,4 +1,4 @@
-"""Functions that make lists and maps of others."""
+"""Functions that return lists and maps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Repeat(Function):
     code: ClassVar[str] = 'repeat'
     keys: ClassVar[frozenset[str]] = frozenset({'template', 'for_each'})
     iterable: ClassVar[tuple[type, ...]] = (list,)
-    """What items may come from."""
+    """The sources of items."""
 
     @override
     def check(self, argument: Json) -> None:
@@ -277,7 +277,7 @@ class Filter(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """What is left. Null is no list, and leaves out nothing: so is an attribute that has no value."""
+        """Return the remaining items. Null, as from an attribute without a value, filters nothing."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         values, items = argument

@@ -1,4 +1,4 @@
-"""Functions that make text."""
+"""Functions that return text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name, wrong_keys
 from convergence.template.limits import REPLACEMENT_STEPS, Budget
 
-# Two give digests of any length, so of none in particular.
+# Two algorithms have no fixed length of their digests.
 ALGORITHMS = tuple(sorted(name for name in hashlib.algorithms_available if not name.lower().startswith('shake')))
 
 CHARACTERS_PER_STEP = 64
-"""Searching text costs far less per character than anything else is counted in."""
+"""Characters per step. Searching text takes far less time per character than other steps."""
 
 
 class ListJoin(Function):
@@ -260,15 +260,15 @@ class Digest(Function):
 
 
 def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
-    """`template` with every key replaced. Longer keys go first; replaced text is not looked at again.
+    """Return `template` with every key replaced. Longer keys come first; replaced text is not searched again.
 
-    :raises RequestLimitExceeded: it would take too long, or the result would be too large.
+    :raises RequestLimitExceeded: the replacement takes too many steps, or the result is too large.
     """
     return ''.join(_replace(template, replacements, budget)[0])
 
 
 def _replace(template: str, replacements: dict[str, str], budget: Budget) -> tuple[list[str], set[str]]:
-    """The pieces of the new text, and the keys that were found."""
+    """Return the pieces of the new text, and the keys that were found."""
     found: set[str] = set()
     budget.spend_steps(REPLACEMENT_STEPS, 'str_replace')
     # Pieces alternate: even ones are still open to replacement, odd ones are done.
@@ -294,14 +294,14 @@ def _replace(template: str, replacements: dict[str, str], budget: Budget) -> tup
 
 
 def json_text(value: Json, budget: Budget, subject: str) -> str:
-    """JSON with sorted keys: the same data always gives the same text, so nothing is updated without a cause."""
+    """Return JSON with sorted keys: equal data gives equal text, which avoids needless updates."""
     text = json.dumps(value, sort_keys=True)
     budget.spend_text(len(text), subject)
     return text
 
 
 def index_of(element: Json) -> int | None:
-    """An index, which may also be written as text; None if it is none."""
+    """Return an index, which may be written as text; None if it is not an index."""
     if isinstance(element, int) and not isinstance(element, bool):
         return element
     if isinstance(element, str) and len(element) < 10 and element.removeprefix('-').isdecimal():
