@@ -100,9 +100,9 @@ class Report:
             self.passed += 1
         else:
             self.failed.append(what)
-        told = what if holds or not detail else f'{what}: {detail}'
+        text = what if holds or not detail else f'{what}: {detail}'
         line = Table.grid(padding=(0, 1, 0, 0))
-        line.add_row(' ', Text(self._drawable(mark, plain), style), Text(told))
+        line.add_row(' ', Text(self._drawable(mark, plain), style), Text(text))
         self.console.print(line)
         return holds
 

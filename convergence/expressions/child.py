@@ -1,8 +1,8 @@
 """The process that evaluates YAQL. It is started as a script by `convergence.expressions.process`.
 
-Its standard input is a socket. It reads one request per line, seconds of processor time and JSON, and answers with a line
-of JSON, until the connection closes. An expression is untrusted code, and the limits of YAQL do not bound its loops.
-Therefore the kernel limits the processor time and the memory of this process.
+Its standard input is a socket. Each line is a request: seconds of processor time and JSON. Each answer is a line of
+JSON. An expression is untrusted code, and the limits of YAQL do not bound its loops. Therefore the kernel limits the
+processor time and the memory of this process.
 """
 
 from __future__ import annotations

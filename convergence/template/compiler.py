@@ -16,6 +16,7 @@ from convergence.template.document import ParsedDocument
 from convergence.template.environment import Environment, read_environment
 from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
+from convergence.template.incremental import ParseState, Revision
 from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Budget, Limits, exceeded
 from convergence.template.lookalikes import Lookalikes
@@ -23,7 +24,6 @@ from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import OF_ALL, Parameter, StackIdentity
 from convergence.template.problems import Problems
-from convergence.template.revision import AsRead, Revision
 from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.settled import SettledDocument
 from convergence.template.sources import Copier, read
@@ -41,7 +41,7 @@ class Compiled:
     :param outputs: outputs by name.
     :param templates: the texts of provider templates by type name.
     :param is_personal: True if the result may depend on the name or id of the stack.
-    :param as_read: the state for an incremental parse of the next text; None if it needs a full parse.
+    :param parse_state: the state for an incremental parse of the next text; None if it needs a full parse.
     """
 
     version: str
@@ -52,7 +52,7 @@ class Compiled:
     _document: ParsedDocument | SettledDocument = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     is_personal: bool = False
-    as_read: AsRead | None = field(default=None, repr=False, compare=False)
+    parse_state: ParseState | None = field(default=None, repr=False, compare=False)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -76,14 +76,14 @@ class Compiled:
 
     def sharing(self, before: Goal) -> Compiled:
         """Return the result with the equal definitions of another goal, to save memory; see `Goal.sharing`."""
-        own, goal, as_read = self.goal.definitions, self.goal.sharing(before), self.as_read
-        if as_read is not None:
+        own, goal, parse_state = self.goal.definitions, self.goal.sharing(before), self.parse_state
+        if parse_state is not None:
             shared = {
                 name: goal.definitions[name] if own[name] is each else each
-                for name, each in as_read.definitions.items()
+                for name, each in parse_state.definitions.items()
             }
-            as_read = replace(as_read, definitions=shared)
-        return replace(self, goal=goal, as_read=as_read)
+            parse_state = replace(parse_state, definitions=shared)
+        return replace(self, goal=goal, parse_state=parse_state)
 
     def settled(self, limits: Limits) -> Compiled:
         """Return the result of a valid template at a third of its size; see `SettledDocument`.
@@ -200,7 +200,7 @@ class _Request:
 
         Return None if that is not possible, or if there is any problem: only a full parse reports its place.
         """
-        limits, before = self.installation.limits, earlier.as_read
+        limits, before = self.installation.limits, earlier.parse_state
         revision = None if before is None or earlier.warnings else Revision.of(text, before, limits)
         if revision is None:
             return None
@@ -208,14 +208,14 @@ class _Request:
             part = self.analysed(revision.part, revision)
         except ConvergenceError:
             return None
-        as_read = revision.whole(text, part.as_read, limits) if part.as_read is not None else None
-        if part.problems or part.warnings or as_read is None:
+        parse_state = revision.whole(text, part.parse_state, limits) if part.parse_state is not None else None
+        if part.problems or part.warnings or parse_state is None:
             return None
         problems = Problems()
         problems.quote(self.name, text)
         document = SettledDocument(self.name, text, limits, problems)
         personal = part.is_personal or earlier.is_personal
-        return replace(part, _document=document, is_personal=personal, as_read=as_read)
+        return replace(part, _document=document, is_personal=personal, parse_state=parse_state)
 
     def analysed(self, source: str | Mapping[str, Any], revision: Revision | None = None) -> Compiled:
         """Compile a template.
@@ -270,7 +270,7 @@ class _Compilation:
         )
         before, files = self._budget.spent, self._request.files
         found = definitions.read(maps['resources'], scope, revision.unchanged if revision is not None else {})
-        as_read = AsRead.of(document, found, self._budget.spent - before)
+        parse_state = ParseState.of(document, found, self._budget.spent - before)
         goal = substitute(found, document, environment, files, self._budget)
         goal = with_secrets(goal, values, self._installation.secret_policy)
         outputs = read_outputs(maps['outputs'], definitions, scope)
@@ -285,7 +285,7 @@ class _Compilation:
             document,
             templates,
             is_personal=not scope.of_the_stack <= OF_ALL,
-            as_read=as_read,
+            parse_state=parse_state,
         )
 
     def _scope(

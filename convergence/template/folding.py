@@ -104,14 +104,14 @@ class Folder:
             self._refused += 1
             return None
         except EvaluationFailed as error:
-            told = str(error) if scope.hidden_reads.count == reads else concealed_failure(function.name, error)
+            message = str(error) if scope.hidden_reads.count == reads else concealed_failure(function.name, error)
             if scope.keeps_failures and not error.is_of_form:
-                self._document.key_warning(f'This cannot succeed: {told}', path)
+                self._document.key_warning(f'This cannot succeed: {message}', path)
                 self._remaining += 1
-                return call(FailedCall.code, told)
+                return call(FailedCall.code, message)
             self._refused += 1
             where = self._document.key_problem if error.key else self._document.problem
-            where(told, (*path, error.key) if error.key else path, error.kind)
+            where(message, (*path, error.key) if error.key else path, error.kind)
             return None
         finally:
             self._depth -= 1

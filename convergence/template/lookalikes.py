@@ -164,14 +164,14 @@ def function_names() -> frozenset[str]:
 def _foreign(key: str, date: str) -> Mapping[str, str]:
     """Return the functions that a version lacks and others have, each with its error text."""
     own = DIALECTS[key][date]
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for other_key, versions in DIALECTS.items():
         for version in versions.values():
             for name in {**version.functions, **(version.conditions if version.is_cloud else {})}:
-                if name in own.functions or name in own.conditions or name in told or name == 'Condition':
+                if name in own.functions or name in own.conditions or name in reasons or name == 'Condition':
                     continue
-                told[name] = _reason(name, own, other_key, version)
-    return told
+                reasons[name] = _reason(name, own, other_key, version)
+    return reasons
 
 
 def _reason(name: str, own: Version, key: str, version: Version) -> str:

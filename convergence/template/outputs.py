@@ -61,8 +61,8 @@ def read_outputs(
         description = body.get('description')
         if isinstance(description, dict | list):
             document.problem(f'The description of the output {name} must be a string.', (*path, 'description'))
-        told = NO_DESCRIPTION if description is None else str(description)
-        outputs[name] = OutputDefinition(name, value, told, _hidden(own))
+        text = NO_DESCRIPTION if description is None else str(description)
+        outputs[name] = OutputDefinition(name, value, text, _hidden(own))
     return outputs
 
 

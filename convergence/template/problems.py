@@ -80,8 +80,8 @@ class Problems:
     def include(self, problem: Problem, kind: type[StackValidationFailed] = StackValidationFailed) -> None:
         """Add a problem of another collection. See `add`."""
         message, hint = _without_hint(problem.message)
-        told = dataclasses.replace(problem, message=_shortened(message), hint=problem.hint or hint)
-        self._found.append((kind, told))
+        added = dataclasses.replace(problem, message=_shortened(message), hint=problem.hint or hint)
+        self._found.append((kind, added))
         if len(self._found) >= MOST_PROBLEMS:
             self._found.append(
                 (kind, Problem(f'There are more than {MOST_PROBLEMS} problems; the others are not shown.'))

@@ -73,8 +73,8 @@ def show(api: Api, output: ResultPrinter, name: str) -> None:
     document = api.stack(name).show(outputs=True, unreadable=True)
     document.pop('links', None)
     for each in document.get('unreadable') or ():
-        parts, told = ', '.join(each['parts']), each['resource_name']
-        what = f'resource {told} ({parts})' if told else f'{parts} of the stack'
+        parts, resource = ', '.join(each['parts']), each['resource_name']
+        what = f'resource {resource} ({parts})' if resource else f'{parts} of the stack'
         click.echo(f'convergence: {harmless(what)} cannot be read. {harmless(each["ways_out"])}', err=True)
     output.record(document)
 

@@ -158,8 +158,8 @@ def _summary(found: Document) -> str:
         nobody = '' if found['observers'] else ' No observer is running.'
         return f'No object is observed yet.{nobody} "--refresh" compares all objects now.'
     unseen = found['observed'] - found['seen']
-    told = f'{found["drifted"]} of {found["observed"]} observed objects have drifted'
-    return told + (f'; {unseen} are not compared yet.' if unseen else '.')
+    summary = f'{found["drifted"]} of {found["observed"]} observed objects have drifted'
+    return summary + (f'; {unseen} are not compared yet.' if unseen else '.')
 
 
 COMMANDS = (drift,)

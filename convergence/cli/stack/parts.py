@@ -24,12 +24,12 @@ def mark_unhealthy(api: Api, name: str, resource: str, reason: str | None, reset
         body['resource_status_reason'] = reason
     stack = api.stack(name)
     api.send('PATCH', stack.at('resources', resource), body)
-    told = (
+    state = (
         'is no longer marked as unhealthy'
         if reset
         else 'is marked as unhealthy; the next update of the stack replaces it'
     )
-    click.echo(f'{resource} of stack {stack.name} {told}.', err=True)
+    click.echo(f'{resource} of stack {stack.name} {state}.', err=True)
 
 
 @click.command(epilog=EPILOG)

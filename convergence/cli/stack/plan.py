@@ -96,11 +96,11 @@ class Plan:
             (PlannedAction.REPLACED, 'replace'),
             (PlannedAction.DELETED, 'remove'),
         )
-        told = ', '.join(f'{counts[fate]} to {verb}' for fate, verb in verbs)
-        told += f', {counts[PlannedAction.LEFT]} to keep unmanaged' if counts[PlannedAction.LEFT] else ''
+        counted = ', '.join(f'{counts[fate]} to {verb}' for fate, verb in verbs)
+        counted += f', {counts[PlannedAction.LEFT]} to keep unmanaged' if counts[PlannedAction.LEFT] else ''
         possible = sum(not change.certain for change in self.changes)
         open_ = f' ({possible} only possibly)' if possible else ''
-        return f'Plan: {told}{open_}; {counts[PlannedAction.UNCHANGED]} unchanged.'
+        return f'Plan: {counted}{open_}; {counts[PlannedAction.UNCHANGED]} unchanged.'
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON."""

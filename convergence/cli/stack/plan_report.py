@@ -55,8 +55,8 @@ def _show(console: Console, change: PlannedResource) -> None:
         line.append(f': {harmless(change.reason)}', 'dim')
     console.print(line, soft_wrap=True)
     if change.changed_outside:
-        told = f'    changed outside: {harmless(change.changed_outside)}'
-        console.print(Text.assemble(lead, (told, 'yellow')), soft_wrap=True)
+        drift = f'    changed outside: {harmless(change.changed_outside)}'
+        console.print(Text.assemble(lead, (drift, 'yellow')), soft_wrap=True)
     for each in change.properties:
         for text in _property(change, each):
             console.print(Text.assemble(lead, text), soft_wrap=True)
@@ -69,12 +69,11 @@ def _property(change: PlannedResource, each: PropertyChange) -> list[Text]:
     remark = '  (needs a new object)' if each.needs_new_object else ''
     before, after = each.before, each.after
     if isinstance(before, str) and isinstance(after, str) and '\n' in before + after:
-        lines = list(difflib.unified_diff(_masked(before).splitlines(), _masked(after).splitlines(), lineterm='', n=1))[
-            2:
-        ]
+        diff = difflib.unified_diff(_masked(before).splitlines(), _masked(after).splitlines(), lineterm='', n=1)
+        lines = list(diff)[2:]
         colours = {'+': 'green', '-': 'red'}
-        told = [Text(f'      {harmless(line)}', colours.get(line[:1], 'dim')) for line in lines]
-        return [Text(f'{name.rstrip()}{remark}'), *told]
+        changed = [Text(f'      {harmless(line)}', colours.get(line[:1], 'dim')) for line in lines]
+        return [Text(f'{name.rstrip()}{remark}'), *changed]
     return [Text.assemble(name, (_value(before), 'red'), ' -> ', (_value(after), 'green'), (remark, 'yellow'))]
 
 

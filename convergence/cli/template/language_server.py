@@ -78,8 +78,8 @@ class TemplateServer:
             return
         found = await asyncio.to_thread(self._diagnostics, document, document.source)
         if uri in self.editor.workspace.text_documents and self.document(uri).version == version:
-            told = lsp.PublishDiagnosticsParams(uri, found, version)
-            self.editor.text_document_publish_diagnostics(told)
+            details = lsp.PublishDiagnosticsParams(uri, found, version)
+            self.editor.text_document_publish_diagnostics(details)
 
     def _diagnostics(self, document: TextDocument, text: str) -> list[lsp.Diagnostic]:
         name = document.path or 'template'
@@ -192,17 +192,17 @@ def hover(server: TemplateServer, params: lsp.HoverParams) -> lsp.Hover | None:
     if parsed is None:
         return None
     named = TemplateIndex(parsed, document.source).at(line, column)
-    told = ''
+    details = ''
     if named is not None:
-        told = _explained(parsed, named)
+        details = _explained(parsed, named)
     elif (found := key_at(parsed.root, line, column)) is not None:
         path, is_key = found
         lines = document.source.split('\n')
         if is_key:
-            told = server.vocabulary.explain_key(lines, line, path)
+            details = server.vocabulary.explain_key(lines, line, path)
         elif path[-1] in ('type', 'Type'):
-            told = server.vocabulary.explain_type(str(_value(parsed, path)))
-    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, told)) if told else None
+            details = server.vocabulary.explain_type(str(_value(parsed, path)))
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, details)) if details else None
 
 
 def _explained(parsed: ParsedDocument, named: Occurrence) -> str:

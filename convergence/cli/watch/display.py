@@ -85,8 +85,8 @@ class PlainLines:
         if not self._has_begun:
             self._has_begun = True
             for line in progress.lines:
-                if told := progress.outside(line):
-                    text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {OUTSIDE}: {told}'
+                if drift := progress.outside(line):
+                    text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {OUTSIDE}: {drift}'
                     self._console.print(Text(harmless(text)), soft_wrap=True)
         for line in changes:
             kind = line.type or ('' if line.above else 'the stack')

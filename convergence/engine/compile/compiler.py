@@ -323,7 +323,7 @@ class TemplateCompiler:
         )
         if earlier is not None:
             total = len(compiled.goal.definitions)
-            anew = total if compiled.as_read is None else compiled.as_read.anew
+            anew = total if compiled.parse_state is None else compiled.parse_state.compiled_count
             LOG.debug('%d of %d resources of stack %s were read anew', anew, total, stack.id)
         logs.mask_also(compiled.secrets)
         return self.nesting(with_asked(compiled, submission), submission, stack.project_id)

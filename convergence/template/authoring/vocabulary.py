@@ -245,17 +245,17 @@ class Vocabulary:
 
 def explain_name(kind: NameKind, name: str, body: Json, of_type: str) -> str:
     """Return the documentation of a declared name as Markdown. Defaults of hidden parameters are left out."""
-    told = [
+    details = [
         f'**{name}**, {"an" if kind is NameKind.OUTPUT else "a"} {kind}{f" of type `{of_type}`" if of_type else ""}'
     ]
     if isinstance(body, dict):
         if description := body.get('description') or body.get('Description'):
-            told.append(str(description))
+            details.append(str(description))
         default = body.get('default', body.get('Default'))
         is_hidden = body.get('hidden') or body.get('NoEcho')
         if kind is NameKind.PARAMETER and default is not None and not is_hidden:
-            told.append(f'Default: `{default}`')
-    return '\n\n'.join(told)
+            details.append(f'Default: `{default}`')
+    return '\n\n'.join(details)
 
 
 def key_at(node: Json, line: int, column: int) -> tuple[tuple[str | int, ...], bool] | None:
@@ -287,16 +287,16 @@ def _of_schema(name: str, about: JsonSchema | None) -> str:
 
 def _of_property(name: str, about: Mapping[str, Any]) -> str:
     """Return the documentation of a property."""
-    told = [f'**{name}**: {about.get("type") or "any"}{", required" if about.get("required") else ""}']
+    details = [f'**{name}**: {about.get("type") or "any"}{", required" if about.get("required") else ""}']
     if about.get('description'):
-        told.append(str(about['description']))
+        details.append(str(about['description']))
     if about.get('default') is not None:
-        told.append(f'Default: `{about["default"]}`')
+        details.append(f'Default: `{about["default"]}`')
     if values := _allowed(about):
-        told.append(f'One of: {", ".join(f"`{each}`" for each in values)}')
+        details.append(f'One of: {", ".join(f"`{each}`" for each in values)}')
     change = 'in place' if about.get('update_allowed') else 'never' if about.get('immutable') else 'by replacement'
-    told.append(f'Update: {change}')
-    return '\n\n'.join(told)
+    details.append(f'Update: {change}')
+    return '\n\n'.join(details)
 
 
 def _allowed(about: Mapping[str, Any]) -> list[Any]:

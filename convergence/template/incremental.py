@@ -30,12 +30,12 @@ _FIRST = re.compile(r'^( +)[^ #\n]', re.MULTILINE)
 _OUTERMOST = re.compile(r'^[^ #\n].*', re.MULTILINE)
 
 
-class NoPart(ConvergenceError):
+class NotAPart(ConvergenceError):
     """The compiled part differs from the expected one: the cut was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class AsRead:
+class ParseState:
     """The state of a parse that the next one reuses.
 
     :param definitions: the definitions before the environment and other resources apply.
@@ -46,7 +46,7 @@ class AsRead:
     text: ReadText
     definitions: Mapping[str, Definition]
     spent: Spent
-    anew: int
+    compiled_count: int
 
     @classmethod
     def of(cls, document: ParsedDocument, definitions: Mapping[str, Definition], spent: Spent) -> Self | None:
@@ -109,10 +109,10 @@ class Revision:
     part: str
     names: Mapping[str, None]
     unchanged: Mapping[str, Definition]
-    earlier: AsRead
+    earlier: ParseState
 
     @classmethod
-    def of(cls, text: str, earlier: AsRead, limits: Limits) -> Self | None:
+    def of(cls, text: str, earlier: ParseState, limits: Limits) -> Self | None:
         """Return the part of a text to compile; None if the whole text has to be compiled.
 
         :param earlier: the state of a parse with the same parameters, environment, files and limits.
@@ -147,9 +147,9 @@ class Revision:
             or [*resources] != [name for name in self.names if name not in self.unchanged]
             or any(isinstance(each, dict) and 'condition' in each for each in resources.values())
         ):
-            raise NoPart('Read the text as a whole.')
+            raise NotAPart('Read the text as a whole.')
 
-    def whole(self, text: str, part: AsRead, limits: Limits) -> AsRead | None:
+    def whole(self, text: str, part: ParseState, limits: Limits) -> ParseState | None:
         """Return the size of the whole text, at most; None if it may exceed a limit.
 
         :param part: the size of the part.
@@ -159,5 +159,5 @@ class Revision:
         if nodes > limits.max_nodes or length > limits.max_expanded_bytes:
             return None
         spent = self.earlier.spent + part.spent
-        anew = len(self.names) - len(self.unchanged)
-        return AsRead(ReadText(text, nodes, length, has_aliases=False), part.definitions, spent, anew)
+        compiled_count = len(self.names) - len(self.unchanged)
+        return ParseState(ReadText(text, nodes, length, has_aliases=False), part.definitions, spent, compiled_count)

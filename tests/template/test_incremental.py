@@ -312,12 +312,12 @@ def listed(*numbers: int) -> str:
 @pytest.mark.parametrize('limit', ['max_steps', 'max_expanded_bytes', 'max_nodes'])
 def test_what_is_read_in_parts_has_the_limits_of_the_whole(limit):
     """What was taken for what is not read again counts; where that would be too much the whole is counted."""
-    as_read = whole(listed(1, 2, 3)).as_read
-    assert as_read is not None
+    parse_state = whole(listed(1, 2, 3)).parse_state
+    assert parse_state is not None
     taken = {
-        'max_steps': as_read.spent.steps + 40,
-        'max_expanded_bytes': as_read.spent.text + as_read.text.length,
-        'max_nodes': as_read.text.nodes,
+        'max_steps': parse_state.spent.steps + 40,
+        'max_expanded_bytes': parse_state.spent.text + parse_state.text.length,
+        'max_nodes': parse_state.text.nodes,
     }
     installation = Installation(Limits(**{limit: taken[limit] * 4 // 3}))
     compiled = whole(listed(1, 2, 3), installation)
