@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from typing import get_args
 
 import pytest
-from convergence_simulator import transition
 from convergence_simulator.memory import effects
+from convergence_simulator.rules import transition
 
 from convergence import errors
 from convergence.core.effects import (
@@ -300,7 +300,7 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'cleared_traversal_id': 'V8',
         'nothing_made': True,
         'clearing': True,
-        'mendable': True,
+        'repairable': True,
         'accepted': Acceptance({'p': 1}, {'p': 2}),
         'handover': Handover.RELEASED,
     }
