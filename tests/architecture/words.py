@@ -23,9 +23,9 @@ GLOSSARY = ROOT / 'docs' / 'glossary.rst'
 HEADING = 'Words to avoid'
 
 CEILINGS: dict[str, int] = {
-    'CHANGELOG.rst': 226,
-    'CONTRIBUTING.rst': 5,
-    'README.rst': 19,
+    'CHANGELOG.rst': 0,
+    'CONTRIBUTING.rst': 0,
+    'README.rst': 0,
     'convergence/api': 148,
     'convergence/cli': 303,
     'convergence/cmd': 219,
