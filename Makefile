@@ -67,30 +67,30 @@ bench: $(VENV)/installed
 
 # Sizes for the plots; the rest at the size that it has by itself.
 figures: $(VENV)/installed
-	@$(VENV)/bin/python $(PIP) --editable '.[bench]'
+	@$(VENV)/bin/python $(PIP) --editable '.[bench]' --editable ./simulator
 	@$(VENV)/bin/python -m tests.bench --only operations workers nested requests stored crowd share idle giant \
 		--sizes 100 1000 10000 --json docs/figures.json $(ARGUMENTS)
 	@$(VENV)/bin/python -m tests.bench.report
 
 # Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
 simulate: $(VENV)/installed
-	@$(VENV)/bin/python -m convergence.cmd.simulate --time 60 --jobs 2 --alternate \
+	@$(VENV)/bin/python -m convergence_simulator --time 60 --jobs 2 --alternate \
 		--drop 0.02 --double 0.02 --crash 0.002 --lag 0.005 --drift 0.002 --in-a-row 4 --random 0:100 --trees 0:100 \
 		$(ARGUMENTS) tests/scenarios
 
 chaos: $(VENV)/installed
-	@$(VENV)/bin/python $(PIP) --editable '.[test]'
+	@$(VENV)/bin/python $(PIP) --editable '.[test]' --editable ./simulator
 	@$(VENV)/bin/python -W ignore -m tests.chaos $(ARGUMENTS)
 
 sockets: $(VENV)/installed
 	@$(VENV)/bin/python -W ignore -m tests.sockets $(ARGUMENTS)
 
 fuzz: $(VENV)/installed
-	@$(VENV)/bin/python $(PIP) --editable '.[test,fuzz]'
+	@$(VENV)/bin/python $(PIP) --editable '.[test,fuzz]' --editable ./simulator
 	@nice -n 10 $(VENV)/bin/python -W ignore -m tests.fuzz $(ARGUMENTS)
 
 mutants: $(VENV)/installed
-	@$(VENV)/bin/python -m tests.simulation.mutants $(ARGUMENTS)
+	@$(VENV)/bin/python -m simulator.tests.mutants $(ARGUMENTS)
 
 config: $(VENV)/installed
 	@$(VENV)/bin/oslo-config-generator --config-file etc/convergence/generator.conf
@@ -99,7 +99,7 @@ config: $(VENV)/installed
 # A new environment each time: what was installed before would stay as it is.
 constraints:
 	@rm -rf .tox/constraints && $(PYTHON) -m venv .tox/constraints
-	@.tox/constraints/bin/python $(PIP) --editable '.[test,lint,docs,keystone,mysql,postgresql]'
+	@.tox/constraints/bin/python $(PIP) --editable '.[test,lint,docs,keystone,mysql,postgresql]' --editable ./simulator
 	@echo '# The versions with which all tests ran; not what is required, that is in setup.cfg. Written by: make constraints' \
 		>constraints.txt
 	@.tox/constraints/bin/python -m pip freeze --disable-pip-version-check --exclude-editable >>constraints.txt
@@ -109,10 +109,10 @@ clean:
 	rm -rf .tox $(VENV)/installed build dist *.egg-info
 
 # The installation is editable: only new requirements and entry points make it stale, not changed code.
-$(VENV)/installed: setup.cfg pyproject.toml
+$(VENV)/installed: setup.cfg pyproject.toml simulator/setup.cfg
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	@echo 'Installing Convergence into $(VENV) ...'
-	@$(VENV)/bin/python $(PIP) --editable '.[mysql,postgresql]'
+	@$(VENV)/bin/python $(PIP) --editable '.[mysql,postgresql]' --editable ./simulator
 	@touch $@
 
 $(TOX_VENV)/bin/tox:

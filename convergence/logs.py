@@ -23,11 +23,11 @@ from oslo_log import log
 from oslo_utils import strutils
 from typing_extensions import override
 
+from convergence import secrecy
 from convergence.documents import AnyJson
 from convergence.errors import ConfigurationError
 from convergence.escaping import escaped
 from convergence.repetition import INTERVAL_S, Repetitions
-from convergence.secrecy import masked, texts_without
 from convergence.signing import without_signatures
 
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
@@ -50,38 +50,38 @@ _QUIET_LIBRARIES = (
 _URL_PASSWORD = re.compile(r'(?P<before>\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@]*:)[^\s@/]+(?=@)')
 _bound: ContextVar[Mapping[str, str]] = ContextVar('convergence_log_fields', default=MappingProxyType({}))
 
-_concealed: ContextVar[set[str] | None] = ContextVar('convergence_log_secrets', default=None)
+_masked: ContextVar[set[str] | None] = ContextVar('convergence_log_secrets', default=None)
 
 
 @contextmanager
-def concealing(secrets: Iterable[str] = ()) -> Iterator[None]:
-    """Show none of these values in lines logged inside the block, tracebacks included, nor in what `concealed` gets.
+def masking(secrets: Iterable[str] = ()) -> Iterator[None]:
+    """Show none of these values in lines logged inside the block, tracebacks included, nor in what `masked` gets.
 
     :param secrets: see `convergence.secrecy.texts`. Blocks nest: the inner one adds to the outer one.
     """
-    token = _concealed.set({*(_concealed.get() or ()), *secrets})
+    token = _masked.set({*(_masked.get() or ()), *secrets})
     try:
         yield
     finally:
-        _concealed.reset(token)
+        _masked.reset(token)
 
 
-def conceal(secrets: Iterable[str]) -> None:
-    """Add values, as they become known, to the innermost block of `concealing`; without one nothing happens."""
-    known = _concealed.get()
+def mask_also(secrets: Iterable[str]) -> None:
+    """Add values, as they become known, to the innermost block of `masking`; without one nothing happens."""
+    known = _masked.get()
     if known is not None:
         known.update(secrets)
 
 
-def concealed(text: str) -> str:
+def masked(text: str) -> str:
     """`text` without the values that are concealed here and now, and without the signatures of signal addresses."""
-    known = _concealed.get()
-    return without_signatures(masked(text, known) if known else text)
+    known = _masked.get()
+    return without_signatures(secrecy.masked(text, known) if known else text)
 
 
-def concealed_within(value: Any) -> AnyJson:
+def masked_within(value: Any) -> AnyJson:
     """A value, as JSON, without what is concealed here and now in any of its texts."""
-    return texts_without(value, _concealed.get() or ())
+    return secrecy.texts_without(value, _masked.get() or ())
 
 
 @contextmanager
@@ -190,7 +190,7 @@ class SafeFormatter(logging.Formatter):
         record.about = f'[{shown}] ' if shown else ''
         record.extra = {**getattr(record, 'extra', {}), **fields}  # where oslo.log's JSON looks
         # What is said stays one line, whoever chose its words. A secret is found only before its characters change.
-        message = escaped(concealed(mask(record.getMessage())))
+        message = escaped(masked(mask(record.getMessage())))
         unsaid = record.msg, record.args, record.exc_text
         record.msg, record.args = message, ()  # not in a copy: that costs as much as the line
         try:
@@ -198,4 +198,4 @@ class SafeFormatter(logging.Formatter):
         finally:
             record.msg, record.args, record.exc_text = unsaid
         # The line breaks that are left are those of a traceback, of which each line is marked as one.
-        return escaped(concealed(mask(line)), keep='\n')
+        return escaped(masked(mask(line)), keep='\n')

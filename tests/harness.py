@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
+from convergence_simulator.memory.store import MemoryStore
+from convergence_simulator.storage import ports as memory_ports
 
 from convergence.core.claim import Worker
 from convergence.core.model import NODES_IN_A_MESSAGE, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connections.database import connect
-from convergence.db.memory.store import MemoryStore
 from convergence.db.ports import Ports
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.schema.columns import database_now
@@ -27,15 +28,14 @@ from convergence.db.schema.migration import DUTIES
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.store import Store
 from convergence.engine.nesting.giving import NestingLimits
-from convergence.engine.nesting.values import NestedReads
-from convergence.engine.operations.signal_addresses import SignalAddresses
 from convergence.engine.operations.stacks import StackLimits
+from convergence.engine.reads.nested_values import NestedReads
+from convergence.engine.signals.addresses import SignalAddresses
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.engine.wiring import EngineOptions, wire_engine
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.registry import Registry
-from convergence.simulator.storage import ports as memory_ports
 from convergence.worker.attempt import Pace
 from convergence.worker.nested import EngineNesting
 from convergence.worker.service import Timing, WorkerOptions, WorkerService

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from convergence.core.observation import LookSource, Observation
 from convergence.core.rows import Stack
 from convergence.credentials.model import Credentials
-from convergence.engine.sweeper.enrolment import Enrolment
+from convergence.engine.drift.observation_schedule import Enrolment
 from convergence.observer.budget import CallBudget
 from convergence.observer.looking import Looking
 from convergence.observer.observer import Observer, Pacing

@@ -270,14 +270,14 @@ class HolderThing(Thing):
             raise FinalFailure(f'the name {call.name} is still in use')
         return Done(self.reality.make(call))
 
-    def give_way(self, call: Call[ThingProperties]) -> None:
+    def release_for_replacement(self, call: Call[ThingProperties]) -> None:
         """Give the name up."""
-        self.reality.happens('give_way', call)
+        self.reality.happens('release_for_replacement', call)
         self.reality.objects[call.physical_id or '']['holds'] = False
 
-    def take_back(self, call: Call[ThingProperties]) -> None:
+    def reclaim(self, call: Call[ThingProperties]) -> None:
         """Hold the name again."""
-        self.reality.happens('take_back', call)
+        self.reality.happens('reclaim', call)
         self.reality.objects[call.physical_id or '']['holds'] = True
 
 

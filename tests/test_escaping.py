@@ -111,7 +111,7 @@ def test_a_secret_with_a_line_break_is_still_found():
     logger = logging.getLogger('convergence.test_escaping')
     logger.addHandler(handler)
     try:
-        with logs.concealing(['-----BEGIN KEY-----\nabc\n']):
+        with logs.masking(['-----BEGIN KEY-----\nabc\n']):
             logger.warning('the key is %s', '-----BEGIN KEY-----\nabc\n')
     finally:
         logger.removeHandler(handler)

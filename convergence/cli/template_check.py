@@ -10,11 +10,11 @@ from typing import Any
 from convergence import template
 from convergence.cli.template_files import Bundle
 from convergence.core.model import Json
-from convergence.engine.nesting.foresight import Foresight, defaults_of
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.member_checks import problems_below
+from convergence.engine.compile.nested_preview import Foresight, defaults_of
+from convergence.engine.compile.submission import Submission
 from convergence.engine.nesting.giving import NestingLimits
-from convergence.engine.nesting.member_checks import problems_below
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.submission import Submission
 from convergence.errors import Place, Problem, RequestLimitExceeded, StackValidationFailed
 from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry

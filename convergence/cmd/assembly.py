@@ -27,15 +27,12 @@ from convergence.db.repositories.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.schema.sealing import opened, seal_of
 from convergence.db.statements.store import Store
-from convergence.engine.asking import WorkerQuestions
+from convergence.engine.callers.credentials import StackCredentials
+from convergence.engine.drift.requested_repairs import RepairOptions
 from convergence.engine.nesting.giving import NestingLimits
-from convergence.engine.nesting.values import NestedReads
-from convergence.engine.operations.credentials import StackCredentials
 from convergence.engine.operations.options import StackLimits
-from convergence.engine.operations.repairs import RepairOptions
-from convergence.engine.operations.signal_addresses import SignalAddresses
-from convergence.engine.operations.software import Software
 from convergence.engine.preview.preview import Previews
+from convergence.engine.questions.worker_questions import WorkerQuestions
 from convergence.engine.reads.answers import (
     DriftReads,
     ExplainReads,
@@ -45,7 +42,10 @@ from convergence.engine.reads.answers import (
     ResourceReads,
     StackReads,
 )
+from convergence.engine.reads.nested_values import NestedReads
 from convergence.engine.service import EngineService
+from convergence.engine.signals.addresses import SignalAddresses
+from convergence.engine.signals.software import Software
 from convergence.engine.sweeper.credentials import CredentialRemoval
 from convergence.engine.sweeper.presence import Presences
 from convergence.engine.sweeper.tasks import SweepOptions

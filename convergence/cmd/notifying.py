@@ -20,9 +20,9 @@ from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender
-from convergence.engine.operations.sinks import EventSinks
+from convergence.engine.notifications.sinks import EventSinks
+from convergence.engine.notifications.webhooks import WebhookLimits, Webhooks
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
 from convergence.rpc.notifier import NotificationBus, is_configured
 
 

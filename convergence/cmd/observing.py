@@ -91,7 +91,7 @@ class ObserverProcess:
 def _watched_types(parts: Parts) -> Mapping[str, ResourceType[Any]]:
     """The types that tell of events of their objects, of those at whose objects anybody looks."""
     kinds = {name: parts.types.get(name) for name in observed_types(parts)}
-    return {name: kind for name, kind in kinds.items() if kind.watches()}
+    return {name: kind for name, kind in kinds.items() if kind.implements('watcher')}
 
 
 def _listener(parts: Parts, tell: Callable[[str, str], None]) -> NotificationListener | None:
@@ -100,7 +100,7 @@ def _listener(parts: Parts, tell: Callable[[str, str], None]) -> NotificationLis
     :raises ConfigurationError: the address of the broker is wrong.
     """
     configured, kinds = parts.settings.observer, {name: parts.types.get(name) for name in parts.types.names()}
-    heard = {name: kind for name, kind in kinds.items() if kind.hears()}
+    heard = {name: kind for name, kind in kinds.items() if kind.implements('notified')}
     if not (configured.watch and configured.notification_topics and heard):
         return None
     return NotificationListener(

@@ -39,7 +39,7 @@ from convergence.core.verdicts import (
     refuse_unread,
 )
 from convergence.core.views import NodeView
-from convergence.core.yielding import go_on_giving_way, take_back
+from convergence.core.yielding import go_on_giving_way, reclaim
 from convergence.values import replace
 
 
@@ -208,7 +208,7 @@ def _whatever_is_wanted(
         case Disposition.CLEAR:
             return go_on_clearing(view, worker, resource)
         case Disposition.TAKE_BACK:
-            return take_back(view, worker, resource)
+            return reclaim(view, worker, resource)
     return None
 
 

@@ -274,7 +274,7 @@ class Definition(_Worked):
     asked: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def concealed(self) -> tuple[Path, ...]:
+    def masked_paths(self) -> tuple[Path, ...]:
         """Where values stand that are not shown, for whatever reason."""
         return (*self.hidden, *self.private)
 

@@ -86,7 +86,7 @@ class Stack:
     :param nested_depth: how many stacks it is in.
     :param resource_count: how many resources its goal has, for the limit of a tree.
     :param type_rules: what the policy said of resource types to whoever gave it its goal; see
-        `convergence.engine.operations.permits`. What is nested in it may hold no more.
+        `convergence.engine.callers.permits`. What is nested in it may hold no more.
     :param credentials_id: with which it acts for its user; None: with those of the stack that it is nested in, if any.
     :param drift_policy: what it leads to that objects are found otherwise than they were made, where the environment
         does not say it. Of a nested stack that of the one at the top holds.

@@ -60,7 +60,7 @@ def go_on_giving_way(view: NodeView, worker: Worker, resource: Resource) -> Deci
     return _claimed(view, worker, resource, Step.GIVE_WAY, Yielding.GIVING)
 
 
-def take_back(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+def reclaim(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """Take the row, to put its object in possession again; the node is checked again afterwards."""
     mark = Yielding.DEPRIVED if resource.yielding is Yielding.DEPRIVED else Yielding.RETURNING
     return _claimed(view, worker, resource, Step.TAKE_BACK, mark)

@@ -3,7 +3,7 @@
 The API makes them in Keystone with the user's own token, which goes nowhere else (`convergence.api.lending`): a trust,
 or an application credential. A row in the database (`convergence.db.repositories.credentials`) stands before the thing
 in Keystone does, says how it can be recognized, and goes after it: so nothing is lost whoever dies. Stacks refer to the
-row by its id, which is all that the core ever sees of it (`convergence.engine.operations.credentials`). Workers act
+row by its id, which is all that the core ever sees of it (`convergence.engine.callers.credentials`). Workers act
 with it (`convergence.worker.credentials`), engines remove it when nothing needs it any more
 (`convergence.engine.sweeper.credentials`).
 """

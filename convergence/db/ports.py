@@ -1,7 +1,7 @@
 """The database as engines and workers use it: one port for each thing that is asked of it.
 
-`convergence.db.repositories` answers from a database, `convergence.db.memory` in a simulation. What only the API shows
-is asked of a database, and stands in no port.
+`convergence.db.repositories` answers from a database, `convergence_simulator.memory` in a simulation. What only the
+API shows is asked of a database, and stands in no port.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from convergence import errors
-from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.sweeper import Sweeper
+from convergence.engine.traversals.traversals import Traversals
 from convergence.heartbeat import LAST_S, Heartbeat
 from convergence.rpc.operations import OPERATIONS
 

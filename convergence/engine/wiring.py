@@ -11,25 +11,25 @@ from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
 from convergence.core.request import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.drift.acceptance import DriftAcceptance
+from convergence.engine.drift.automatic_repairs import DriftRepairs
+from convergence.engine.drift.observation_schedule import Enrolment
+from convergence.engine.drift.policies import DriftPolicyChanges
+from convergence.engine.drift.requested_repairs import RepairOptions, ResourceRepairs
 from convergence.engine.nesting.giving import NestingLimits
 from convergence.engine.nesting.operations import Nesting
-from convergence.engine.nesting.scaling import GroupScaling
 from convergence.engine.operations.abandonment import Abandonment
-from convergence.engine.operations.acceptance import DriftAcceptance
 from convergence.engine.operations.actions import Actions, Present
-from convergence.engine.operations.drift_policies import DriftPolicyChanges
-from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackLimits
-from convergence.engine.operations.repairs import RepairOptions, ResourceRepairs
 from convergence.engine.operations.rollbacks import Rollbacks
-from convergence.engine.operations.signals import MOST_BYTES, SignalOperations
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.traversals import Traversals
-from convergence.engine.sweeper.enrolment import Enrolment
-from convergence.engine.sweeper.repairs import DriftRepairs
+from convergence.engine.signals.scaling import GroupScaling
+from convergence.engine.signals.signals import MOST_BYTES, SignalOperations
 from convergence.engine.sweeper.sweeper import Sweeper
 from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
+from convergence.engine.traversals.traversals import Traversals
 from convergence.resources.registry import Registry
 
 

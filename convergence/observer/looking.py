@@ -32,7 +32,7 @@ class Looking:
     def look(self, leased: Leased, task: Task) -> Comparison:
         """What is there. Whatever a type raises is an answer: that nobody could look."""
         row = leased.row
-        with logs.concealing(known_secrets(row, self._registry)):
+        with logs.masking(known_secrets(row, self._registry)):
             try:
                 with task.killable():
                     seen = self._seen(leased, task)

@@ -129,9 +129,11 @@ class AdaptedType(_AtRest):
         return None if verdict is None else Observed(healthy=not verdict)
 
     @override
-    def observes(self) -> bool:
-        """Whether the plugin has ``needs_replace_failed``."""
-        return self._plugin.needs_replace_failed is not Handlers.needs_replace_failed
+    def implements(self, hook: str) -> bool:
+        """Return True for ``observe`` only if the plugin has ``needs_replace_failed``."""
+        if hook == 'observe':
+            return self._plugin.needs_replace_failed is not Handlers.needs_replace_failed
+        return super().implements(hook)
 
     @override
     def reference_id(self, call: Call[Any]) -> str | None:

@@ -27,7 +27,7 @@ def ask_for_implied(compiled: Compiled, registry: Registry) -> Implied:
         for name, definition in compiled.goal.definitions.items()
         if definition.type in registry
     }
-    telling = [name for name, kind in kinds.items() if kind.implies()]
+    telling = [name for name, kind in kinds.items() if kind.implements('implied')]
     if not telling:
         return {}
     outlines = {name: _outline(each, kinds.get(name)) for name, each in compiled.goal.definitions.items()}

@@ -20,9 +20,10 @@ from convergence.core.model import Action, Json, RetryPolicy
 from convergence.errors import StackValidationFailed
 from convergence.resources.attributes import AnyAttribute, describe_attributes
 from convergence.resources.constraints import CustomConstraint
-from convergence.resources.contract import Call, FinalFailure, Outline, ResourceType
+from convergence.resources.contract import HOOKS, Call, FinalFailure, Outline, ResourceType
 from convergence.resources.custom import installed_checks
 from convergence.resources.declaring import attributes_class, properties_class, support_of
+from convergence.resources.old_names import FLAGS, RENAMED
 from convergence.resources.plugins import Offering, offers
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
@@ -57,26 +58,12 @@ _FLAGS = (
     'takes_signals',
     'keeps_signals',
     'renewed_by_updates',
-    'removed_first',
+    'delete_before_create',
     'observe_interval_s',
+    'snapshots_survive',
 )
-_ABILITIES = (
-    'can_find',
-    'can_snapshot',
-    'can_be_kept',
-    'adds_metadata',
-    'implies',
-    'plans',
-    'prepares',
-    'validates',
-    'gives_way',
-)
-_METHODS = tuple(
-    name
-    for name, value in vars(ResourceType).items()
-    if callable(value) and not name.startswith('_') and name not in (*_ABILITIES, 'can_cancel')
-)
-"""The methods of the contract that a type may write and that are called on the type itself."""
+_METHODS = tuple(hook for hook in HOOKS if hook != 'can_cancel')
+"""The hooks that are called on the type itself; `cancels` of an entry answers `can_cancel`."""
 
 _RULES: Mapping[str, type[Any]] = {'rename': Rename, 'append': Append, 'drop': Drop}
 
@@ -206,7 +193,7 @@ class Manifest:
                 'versions of Convergence and of the package that belong together'
             )
         entries: Mapping[str, Any] = document['types']
-        self._offered = {name: entry for name, entry in entries.items() if 'withheld' not in entry}
+        self._offered = {name: _present(entry) for name, entry in entries.items() if 'withheld' not in entry}
         self._load = load or _not_made
         self._implied = implied or {}
         self._canonical = canonical
@@ -282,7 +269,7 @@ def entry_of(kind: ResourceType[Any]) -> dict[str, Json]:
         'support_status': kind.support.document() if kind.support != SUPPORTED else {},
         'retry': kind.retry.document(),
         'time_limits': {action.value: limit for action, limit in kind.time_limits.items()},
-        'abilities': [ability for ability in _ABILITIES if getattr(kind, ability)()],
+        'unimplemented': [name for name in _METHODS if _writes(kind, name) and not kind.implements(name)],
         'cancels': [action.value for action in Action if kind.can_cancel(action)],
     }
     entry |= {key: value for key, value in more.items() if value}
@@ -362,16 +349,17 @@ def _class_of(
     notified: NotifiedBy | None,
 ) -> type[ManifestType]:
     """A class that writes the methods that the type writes, and no other: the contract asks which there are."""
-    abilities, cancels = entry.get('abilities', ()), entry.get('cancels', ())
+    cancels = entry.get('cancels', ())
     body: dict[str, Any] = {method: _delegated(method) for method in entry['methods']}
-    body |= {ability: _known(ability in abilities) for ability in _ABILITIES}
     body['can_cancel'] = lambda self, action: action.value in cancels
     if implied is not None:
-        body |= {'implied': lambda self, own, template: implied(own, template), 'implies': _known(True)}
+        body['implied'] = lambda self, own, template: implied(own, template)
     if canonical is not None:
         body['canonical'] = lambda self, properties, data: canonical(name, properties, data)
     if notified is not None:
         body['notified'] = lambda self, event_type, payload: notified(event_type, payload)
+    implemented = {*body} - {*entry.get('unimplemented', ())}
+    body['implements'] = lambda self, hook: hook in implemented
     return type(_last(name), (ManifestType,), body)
 
 
@@ -379,8 +367,16 @@ def _delegated(method: str) -> Callable[..., Any]:
     return lambda self, *arguments: self.call_loaded(method, *arguments)
 
 
-def _known(ability: bool) -> Callable[[Any], bool]:
-    return lambda self: ability
+def _present(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An entry with the present names of hooks and flags, where an older version of Convergence wrote it."""
+    methods = [RENAMED.get(name, name) for name in entry['methods']]
+    present = {RENAMED.get(key, key): value for key, value in entry.items()} | {'methods': methods}
+    if 'abilities' in entry:
+        able = entry['abilities']
+        lacking = {hook for flag, hook in FLAGS.items() if flag not in (*able, 'observes', 'watches', 'hears')}
+        present['unimplemented'] = [name for name in methods if name in lacking]
+        present['snapshots_survive'] = 'can_snapshot' not in able or 'can_be_kept' in able
+    return present
 
 
 def _handed(kind: ResourceType[Any], call: Call[Any], strictness: Strictness) -> Call[Any]:

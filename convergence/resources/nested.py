@@ -67,6 +67,7 @@ class NestedType(ResourceType[P]):
     tells_outputs_only: ClassVar[bool] = False
 
     nests = True
+    snapshots_survive: ClassVar[bool] = False
     token_enforced: ClassVar[bool] = True
     create_settles_s: ClassVar[float | None] = 0.0
     retry: ClassVar[RetryPolicy] = INSISTENTLY
@@ -79,7 +80,7 @@ class NestedType(ResourceType[P]):
         """
 
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """What is known of the stack when the template is checked that the resource is in.
 
@@ -130,11 +131,6 @@ class NestedType(ResourceType[P]):
         """Have that snapshot deleted."""
         if call.physical_id is not None:
             call.nested.delete_snapshot(nested_snapshot(snapshot_id, call.physical_id))
-
-    @override
-    def can_be_kept(self) -> bool:
-        """The snapshots of a stack go with it."""
-        return False
 
     def _begin(self, call: Call[P], action: Action, step: int = 0) -> Answer:
         answer = self._begun(call, action, step)

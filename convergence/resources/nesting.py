@@ -70,12 +70,12 @@ class Member:
 class RequiredResource:
     """A resource that another one is built on, as it was made last.
 
-    :param concealed: where values stand that nobody may be shown: paths that begin with ``properties``.
+    :param masked_paths: where values stand that nobody may be shown: paths that begin with ``properties``.
     """
 
     properties: Mapping[str, Json]
     metadata: Mapping[str, Json] = field(default_factory=dict)
-    concealed: tuple[Path, ...] = ()
+    masked_paths: tuple[Path, ...] = ()
 
 
 def nothing_required(reference: str) -> RequiredResource | None:
@@ -96,7 +96,7 @@ class NestingContext:
     :param goal: what the action is to lead to: the same for all steps of the action, and different for any other goal.
     :param present_parameters: the parameters that the nested stack has got now, by name.
     :param update_policy: of the resource.
-    :param concealed: where values stand in the properties that nobody may be shown.
+    :param masked_paths: where values stand in the properties that nobody may be shown.
     :param required: reads the resource that a reference means, of those that the resource is built on; None: there is
         no such resource.
     :param adopted: the names of the resources that are there before the nested stack, which is to be made of just
@@ -113,7 +113,7 @@ class NestingContext:
     goal: str = ''
     present_parameters: Mapping[str, Json] = field(default_factory=dict)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
-    concealed: tuple[Path, ...] = ()
+    masked_paths: tuple[Path, ...] = ()
     required: Callable[[str], RequiredResource | None] = nothing_required
     adopted: tuple[str, ...] | None = None
     at_once: bool = False

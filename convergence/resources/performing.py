@@ -34,7 +34,11 @@ def perform(kind: ResourceType[Any], action: Action, call: Call[Any], snapshot_i
 def wants_snapshot_first(kind: ResourceType[Any], resource: Resource) -> bool:
     """Whether an object must not go before what it is has been kept."""
     definition = resource.definition
-    return definition is not None and definition.deletion_policy is DeletionPolicy.SNAPSHOT and kind.can_be_kept()
+    return (
+        definition is not None
+        and definition.deletion_policy is DeletionPolicy.SNAPSHOT
+        and kind.keeps_snapshots_of_deleted()
+    )
 
 
 def delete_after_snapshot(kind: ResourceType[Any], call: Call[Any]) -> Answer:

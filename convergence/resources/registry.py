@@ -113,11 +113,11 @@ class Registry:
 
     def is_exclusive(self, name: str) -> bool:
         """Whether there can be one object only of a name; not, where there is no such type here."""
-        return name in self._types and self._types[name].removed_first
+        return name in self._types and self._types[name].delete_before_create
 
     def gives_way(self, name: str) -> bool:
         """Whether an object gives something up for another one of its name; not, where there is no such type here."""
-        return name in self._types and self._types[name].gives_way()
+        return name in self._types and self._types[name].implements('release_for_replacement')
 
     def time_limit(self, name: str, action: Action) -> float | None:
         """Seconds that an action of a type may take; None: no limit of its own, or no such type here."""
@@ -134,17 +134,17 @@ class Registry:
             return Creation(settles_s=settles_s)
         declared_s = kind.create_settles_s
         return Creation(
-            is_repeated=kind.token_enforced and not kind.can_find(),
+            is_repeated=kind.token_enforced and not kind.implements('find'),
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
-            is_exclusive=kind.removed_first,
-            gives_way=kind.gives_way(),
+            is_exclusive=kind.delete_before_create,
+            gives_way=kind.implements('release_for_replacement'),
         )
 
     def can_snapshot(self, name: str) -> bool:
         """Whether resources of a type have something to be kept for a snapshot of their stack."""
         kind = PROVIDER if is_template(name) else self._types.get(name)
-        return kind is not None and kind.can_snapshot()
+        return kind is not None and kind.implements('snapshot')
 
     def observed_every_s(self, usual_s: float, configured_s: Mapping[str, float]) -> dict[str, float]:
         """The longest pause in seconds between two looks at an object, for each type that can look.
@@ -152,7 +152,7 @@ class Registry:
         :param usual_s: where nobody says otherwise.
         :param configured_s: by type, as the operator has it; 0: never.
         """
-        looking = {name: kind for name, kind in self._types.items() if kind.observes()}
+        looking = {name: kind for name, kind in self._types.items() if kind.implements('observe')}
         own = {name: kind.observe_interval_s or usual_s for name, kind in looking.items()}
         asked = {name: configured_s.get(name, each_s) for name, each_s in own.items()}
         return {name: each_s for name, each_s in asked.items() if each_s > 0}

@@ -13,7 +13,7 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
 from convergence.secrecy import MASK, masked_at, texts_at
-from convergence.template.secrets import PROPERTIES, Discretion, tells_hidden, tells_private, within
+from convergence.template.secrets import PROPERTIES, SecretPolicy, tells_hidden, tells_private, within
 
 
 def known_secrets(
@@ -33,16 +33,16 @@ def known_secrets(
     ):
         found |= secret_properties(registry, resource.type, properties)
         if made_from is not None:
-            found |= concealed_texts(made_from, properties)
+            found |= masked_texts(made_from, properties)
     return frozenset(found)
 
 
-def concealed_texts(definition: Definition, properties: Mapping[str, Json]) -> frozenset[str]:
+def masked_texts(definition: Definition, properties: Mapping[str, Json]) -> frozenset[str]:
     """What is computed from hidden values, as texts in which it may turn up.
 
     :param properties: those of the definition, resolved.
     """
-    return texts_at(properties, within(definition.concealed, PROPERTIES))
+    return texts_at(properties, within(definition.masked_paths, PROPERTIES))
 
 
 def secret_properties(registry: Registry, type_name: str, properties: Mapping[str, Json]) -> frozenset[str]:
@@ -63,8 +63,8 @@ def secret_places(registry: Registry, type_name: str, properties: Mapping[str, J
     return PropertySchema.of(kind.Properties).secret_places(properties)
 
 
-class Declared:
-    """What resource types declare of their attributes; see `convergence.template.secrets.Discretion`."""
+class DeclaredSecrets:
+    """What resource types declare of their attributes; see `convergence.template.secrets.SecretPolicy`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -100,12 +100,14 @@ def _has_own_reference(kind: ResourceType[Any]) -> bool:
     return type(kind).reference_id is not ResourceType.reference_id
 
 
-def shown_attributes(attributes: Mapping[str, Json], resource: Resource, discretion: Discretion) -> dict[str, Json]:
+def shown_attributes(
+    attributes: Mapping[str, Json], resource: Resource, secret_policy: SecretPolicy
+) -> dict[str, Json]:
     """The attributes of a resource as they may be shown: what may tell hidden values, and what is secret, is masked.
 
     :param attributes: by name, as they were read.
     """
-    return {name: MASK if is_concealed(resource, name, discretion) else value for name, value in attributes.items()}
+    return {name: MASK if is_masked(resource, name, secret_policy) else value for name, value in attributes.items()}
 
 
 def shown_properties(properties: Mapping[str, Json], resource: Resource, registry: Registry) -> dict[str, Json]:
@@ -115,16 +117,17 @@ def shown_properties(properties: Mapping[str, Json], resource: Resource, registr
     """
     paths: list[Path] = []
     for each in made_from(resource):
-        paths += [*within(each.concealed, PROPERTIES), *secret_places(registry, each.type, properties)]
+        paths += [*within(each.masked_paths, PROPERTIES), *secret_places(registry, each.type, properties)]
     shown: dict[str, Json] = masked_at(dict(properties), paths)
     return shown
 
 
-def is_concealed(resource: Resource, attribute: str | None, discretion: Discretion) -> bool:
+def is_masked(resource: Resource, attribute: str | None, secret_policy: SecretPolicy) -> bool:
     """Whether an attribute of a resource, None for its reference id, is not to be shown."""
     definitions = made_from(resource)
-    return discretion.keeps_secret(resource.type, attribute) or any(
-        tells_hidden(each, attribute, discretion) or tells_private(each, attribute, discretion) for each in definitions
+    return secret_policy.keeps_secret(resource.type, attribute) or any(
+        tells_hidden(each, attribute, secret_policy) or tells_private(each, attribute, secret_policy)
+        for each in definitions
     )
 
 

@@ -72,9 +72,9 @@ def storable_text(text: str) -> str:
 def text_of(error: BaseException) -> str:
     """The error as its author meant it to be read; with its class where that was not meant to be raised.
 
-    What is concealed here and now (see `convergence.logs.concealing`) is masked: authors quote values.
+    What is concealed here and now (see `convergence.logs.masking`) is masked: authors quote values.
     """
-    text = storable_text(logs.concealed(str(error).strip()))
+    text = storable_text(logs.masked(str(error).strip()))
     if isinstance(error, Exception) and type(error).__module__.startswith('convergence.') and text:
         return text
     return f'{type(error).__name__}: {text}' if text else type(error).__name__

@@ -124,7 +124,11 @@ def _of_template(
 def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> Iterator[Problem]:
     """Accepting the policy without being able to keep it would destroy what somebody asked to have saved."""
     for name, definition in compiled.goal.definitions.items():
-        if name in kinds and definition.deletion_policy is DeletionPolicy.SNAPSHOT and not kinds[name].can_be_kept():
+        if (
+            name in kinds
+            and definition.deletion_policy is DeletionPolicy.SNAPSHOT
+            and not kinds[name].keeps_snapshots_of_deleted()
+        ):
             yield Problem(
                 f'resources.{name} ({definition.type}): deletion_policy Snapshot is not supported by this type; '
                 'use Delete or Retain',
@@ -145,7 +149,7 @@ def _wrong_resources(
 
 def _is_known_by_itself(kind: ResourceType[Any]) -> bool:
     """Whether the properties of a resource of a type say all by themselves that there is to know of them."""
-    if type(kind).unfit is not ResourceType.unfit or isinstance(kind, TemplateType):
+    if type(kind).cross_check is not ResourceType.cross_check or isinstance(kind, TemplateType):
         return False
     return all(each is None or PropertySchema.of(each).asks_nobody for each in (kind.Properties, kind.UpdatePolicy))
 
@@ -178,9 +182,11 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
         return []  # others have made the object; nobody asks what from
     schema = PropertySchema.of(kind.Properties)
     problems = schema.check_encoded(definition.properties, place, within(definition.hidden, PROPERTIES))
-    if not problems and type(kind).unfit is not ResourceType.unfit:  # what is known is not worked out for nobody
+    if (
+        not problems and type(kind).cross_check is not ResourceType.cross_check
+    ):  # what is known is not worked out for nobody
         known = schema.known(definition.properties)
-        problems = [Problem(message, place()) for message in kind.unfit(known, compiled.goal.definitions.keys())]
+        problems = [Problem(message, place()) for message in kind.cross_check(known, compiled.goal.definitions.keys())]
     problems += _wrong_policy(compiled, definition, kind)
     about = f'resources.{definition.name} ({definition.type}): '
     return [Problem(about + problem.message, told(problem)) for problem in problems]

@@ -15,7 +15,7 @@ class CallerContext(RequestContext):
     """Who asks, and what the policy says about it.
 
     :param type_rules: whether the caller may use resource types, by name or beginning (``A::B::*``); None: the policy
-        was not asked. See `convergence.engine.operations.permits`.
+        was not asked. See `convergence.engine.callers.permits`.
     """
 
     def __init__(self, *, type_rules: Mapping[str, bool] | None = None, **values: Any) -> None:

@@ -316,7 +316,7 @@ class EngineServer(RpcServer):
 
     def _operation(self, operation: EngineOperation) -> Callable[[RequestContext, dict[str, Any]], Any]:
         def serve(context: RequestContext, document: dict[str, Any]) -> AnyJson:
-            with logs.concealing():
+            with logs.masking():
                 return answer(context, document)
 
         def answer(context: RequestContext, document: dict[str, Any]) -> AnyJson:
@@ -365,11 +365,11 @@ class EngineServer(RpcServer):
 def _plain(error: errors.ConvergenceError) -> errors.ConvergenceError:
     """The error as the nearest class of `convergence.errors`: one that the other side knows and can make again.
 
-    What has been concealed while the request was served (see `convergence.logs.concealing`) is masked in it.
+    What has been masked while the request was served (see `convergence.logs.masking`) is masked in it.
     """
     kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
-    kwargs = {name: logs.concealed_within(value) for name, value in error.kwargs.items()}
-    plain: errors.ConvergenceError = kind(logs.concealed(str(error)), **kwargs)
+    kwargs = {name: logs.masked_within(value) for name, value in error.kwargs.items()}
+    plain: errors.ConvergenceError = kind(logs.masked(str(error)), **kwargs)
     return plain
 
 

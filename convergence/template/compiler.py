@@ -273,7 +273,7 @@ class _Compilation:
         found = definitions.read(maps['resources'], scope, revision.unchanged if revision is not None else {})
         as_read = AsRead.of(document, found, self._budget.spent - before)
         goal = substitute(found, document, environment, files, self._budget)
-        goal = with_secrets(goal, values, self._installation.discretion)
+        goal = with_secrets(goal, values, self._installation.secret_policy)
         outputs = read_outputs(maps['outputs'], definitions, scope)
         asked = {name: tuple(sorted(definitions.asked[name])) for name in goal if name in definitions.asked}
         templates = {found.type: files[found.type] for found in goal.values() if found.type in files}

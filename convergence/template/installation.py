@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from convergence.template.constraints import ConstraintChecks
 from convergence.template.functions.base import Yaql
 from convergence.template.limits import STANDARD, Limits
-from convergence.template.secrets import Discretion
+from convergence.template.secrets import SecretPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Installation:
     limits: Limits = STANDARD
     checks: ConstraintChecks | None = None
     yaql: Yaql | None = None
-    discretion: Discretion | None = None
+    secret_policy: SecretPolicy | None = None
 
 
 BARE = Installation()

@@ -29,7 +29,7 @@ IsAsked = Callable[[str, str | None], bool]
 """Whether an attribute of a resource, '' for all of them and None for its reference id, is not to be shown."""
 
 
-class Discretion(Protocol):
+class SecretPolicy(Protocol):
     """What is known of resource types: what their attributes may tell."""
 
     def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
@@ -43,15 +43,15 @@ class Discretion(Protocol):
         """Whether the type declares an attribute to be secret, whatever the properties are."""
 
 
-class Talkative:
+class AssumeLeaky:
     """What is assumed where nothing is known: an attribute may tell every property, a reference id is an id."""
 
     def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
-        """See `Discretion`."""
+        """See `SecretPolicy`."""
         return attribute is not None
 
     def keeps_secret(self, type_name: str, attribute: str | None) -> bool:
-        """See `Discretion`."""
+        """See `SecretPolicy`."""
         return False
 
 
@@ -67,7 +67,9 @@ def hidden_values(parameters: Mapping[str, Parameter]) -> frozenset[str]:
 
 
 def with_secrets(
-    definitions: Mapping[str, Definition], parameters: Mapping[str, Parameter], discretion: Discretion | None = None
+    definitions: Mapping[str, Definition],
+    parameters: Mapping[str, Parameter],
+    secret_policy: SecretPolicy | None = None,
 ) -> dict[str, Definition]:
     """The definitions, each with the hidden values that it may come across, and with the places where they are.
 
@@ -75,7 +77,7 @@ def with_secrets(
 
     :param discretion: what is known of resource types; None: of none.
     """
-    return with_places(_with_texts(definitions, hidden_values(parameters)), discretion or Talkative())
+    return with_places(_with_texts(definitions, hidden_values(parameters)), secret_policy or AssumeLeaky())
 
 
 def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -> dict[str, Definition]:
@@ -102,14 +104,14 @@ def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -
     }
 
 
-def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -> dict[str, Definition]:
+def with_places(definitions: Mapping[str, Definition], secret_policy: SecretPolicy) -> dict[str, Definition]:
     """The definitions with the places to which hidden and secret values get through attributes.
 
     Each once, after all that it requires; resources that require each other in a circle are refused elsewhere.
     """
     known = dict(definitions)
     has_secrets = {
-        kind: any(discretion.keeps_secret(kind, attribute) for attribute in (None, ''))
+        kind: any(secret_policy.keeps_secret(kind, attribute) for attribute in (None, ''))
         for kind in {each.type for each in known.values()}
     }
     if not any(has_secrets.values()) and not any(each.hidden or each.private for each in known.values()):
@@ -126,10 +128,10 @@ def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -
             continue
 
         def hidden(other: str, attribute: str | None) -> bool:
-            return other in known and tells_hidden(known[other], attribute, discretion)
+            return other in known and tells_hidden(known[other], attribute, secret_policy)
 
         def private(other: str, attribute: str | None) -> bool:
-            return other in known and tells_private(known[other], attribute, discretion)
+            return other in known and tells_private(known[other], attribute, secret_policy)
 
         known[name] = replace(
             definition,
@@ -139,23 +141,23 @@ def with_places(definitions: Mapping[str, Definition], discretion: Discretion) -
     return known
 
 
-def tells_hidden(definition: Definition, attribute: str | None, discretion: Discretion) -> bool:
+def tells_hidden(definition: Definition, attribute: str | None, secret_policy: SecretPolicy) -> bool:
     """Whether an attribute of a resource may tell what is computed from hidden parameters."""
     if attribute in definition.harmless:
         return False
-    return _tells(definition, attribute, definition.hidden, discretion)
+    return _tells(definition, attribute, definition.hidden, secret_policy)
 
 
-def tells_private(definition: Definition, attribute: str | None, discretion: Discretion) -> bool:
+def tells_private(definition: Definition, attribute: str | None, secret_policy: SecretPolicy) -> bool:
     """Whether an attribute of a resource may tell what resource types keep secret, this one or others."""
-    if discretion.keeps_secret(definition.type, attribute):
+    if secret_policy.keeps_secret(definition.type, attribute):
         return True
-    return _tells(definition, attribute, definition.private, discretion)
+    return _tells(definition, attribute, definition.private, secret_policy)
 
 
-def _tells(definition: Definition, attribute: str | None, paths: Iterable[Path], discretion: Discretion) -> bool:
+def _tells(definition: Definition, attribute: str | None, paths: Iterable[Path], secret_policy: SecretPolicy) -> bool:
     below = within(paths, PROPERTIES)
-    return bool(below) and discretion.tells(definition.type, attribute, below)
+    return bool(below) and secret_policy.tells(definition.type, attribute, below)
 
 
 def _places(definition: Definition, asked: IsAsked) -> Iterator[Path]:

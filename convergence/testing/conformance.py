@@ -67,11 +67,11 @@ def conformance(fixture: Fixture) -> list[Case]:
     checks = [described, refuses_wrong_properties, lives, is_deleted_twice, is_deleted_before_it_exists]
     if fixture.recovery is Recovery.EXPECTED:
         checks += [is_found_after_a_crash, survives_lost_answers]
-    if fixture.make().validates():
+    if fixture.make().implements('validate'):
         checks.append(is_validated)
-    if fixture.make().plans():
+    if fixture.make().implements('plan'):
         checks.append(is_planned)
-    if fixture.make().prepares():
+    if fixture.make().implements('prepare'):
         checks.append(is_prepared)
     if fixture.make().token_enforced:
         checks.append(is_created_twice)
@@ -79,13 +79,13 @@ def conformance(fixture: Fixture) -> list[Case]:
         checks += [compares, is_updated_twice]
     if fixture.replaced is not None:
         checks.append(is_replaced)
-    if fixture.replaced is not None and fixture.make().removed_first:
+    if fixture.replaced is not None and fixture.make().delete_before_create:
         checks.append(makes_room)
-    if fixture.replaced is not None and fixture.make().gives_way():
+    if fixture.replaced is not None and fixture.make().implements('release_for_replacement'):
         checks.append(gives_way)
     if fixture.make().inventory() is not None:
         checks.append(is_listed)
-    if fixture.make().watches():
+    if fixture.make().implements('watcher'):
         checks.append(is_watched)
     if fixture.make().takes_signals:
         checks.append(is_signalled)
@@ -284,7 +284,7 @@ def is_replaced(fixture: Fixture) -> None:
 
 
 def makes_room(fixture: Fixture) -> None:
-    """If `removed_first`: the old object goes, another one is made, and after each call the worker may die."""
+    """If `delete_before_create`: the old object goes, another one is made, and after each call the worker may die."""
 
     def play(life: Life) -> None:
         life.create()
@@ -294,22 +294,27 @@ def makes_room(fixture: Fixture) -> None:
 
 
 def gives_way(fixture: Fixture) -> None:
-    """If `give_way` is written: another object can be made then, and the old one comes back, through crashes."""
+    """If the type writes `release_for_replacement`: the replacement can be made, and the object reclaims."""
 
     def play(life: Life) -> None:
         life.create()
         before = life.attributes(fixture.properties)
-        life.give_way(fixture.replaced or {})
+        life.release_for_replacement(fixture.replaced or {})
         other = Life(replace(fixture, properties=fixture.replaced or {}), resource_id='replacement-id')
         try:
             try:
                 other.create()
             except ActionFailed as error:
-                raise AssertionError(f'after give_way() another object cannot be made: {error}') from error
-            life.take_back(other)
+                raise AssertionError(
+                    f'after release_for_replacement() another object cannot be made: {error}'
+                ) from error
+            life.reclaim(other)
         finally:
             other.delete_at_last()
-        _assert(life.attributes(fixture.properties) == before, 'take_back() has not given back what give_way() took')
+        _assert(
+            life.attributes(fixture.properties) == before,
+            'reclaim() has not given back what release_for_replacement() took',
+        )
 
     _each_loss(fixture, play)
 

@@ -12,9 +12,9 @@ from typing import Any
 from convergence.core.model import Change, Json
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import Credentials
-from convergence.db.memory.software import MemorySoftware
 from convergence.resources.calls import no_credentials
 from convergence.resources.contract import ResourceType, Signal
+from convergence.testing.software import MemorySoftware
 
 
 class Recovery(Enum):

@@ -54,7 +54,7 @@ R = TypeVar('R')
 VALUE_LIMIT_BYTES = 1024 * 1024
 TYPE = 'Conformance::Type'
 SETTLES_S = 60.0
-COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll', 'give_way', 'take_back'})
+COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll', 'release_for_replacement', 'reclaim'})
 """The calls after which a worker may die."""
 PACE = Pace(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
 
@@ -181,11 +181,11 @@ class Life:
         """Have the object removed, and another one made in its place."""
         self._converge(Phase.UPDATE, properties, Change.REPLACE)
 
-    def give_way(self, properties: Mapping[str, Json]) -> None:
+    def release_for_replacement(self, properties: Mapping[str, Json]) -> None:
         """Have the object give up what one of `properties` needs, up to the moment in which that would be made."""
         self._converge(Phase.UPDATE, properties, Change.REPLACE)
 
-    def take_back(self, rival: Life) -> None:
+    def reclaim(self, rival: Life) -> None:
         """Have the object wanted again after all, in place of the one that `rival` has made."""
         self._rivals = (rival._last,)
         self._converge(Phase.UPDATE, self.fixture.properties, Change.NONE)
@@ -302,7 +302,7 @@ class Life:
 
     def _is_first_prepared(self, view: NodeView, row: Resource) -> bool:
         """Whether there is something to be done with the object before another one is made; what it is, is begun."""
-        if not (self.kind().removed_first or self.kind().gives_way()):
+        if not (self.kind().delete_before_create or self.kind().implements('release_for_replacement')):
             return False
         if row.yielding is not Yielding.GIVEN or row.traversal_id != view.traversal.id:
             self._take(replacement(view, self._worker, row.id))

@@ -133,7 +133,7 @@ class Answering:
     def _reply(self, question: TypeQuestion, task: Task) -> TypeReply:
         acting = _Acting(partial(self._credentials, question))
         secrets = {*question.secrets, *secret_properties(self._registry, question.type, question.properties)}
-        with logs.concealing(secrets):
+        with logs.masking(secrets):
             try:
                 return self._asked(question, task, acting)
             except TaskKilled:
@@ -167,7 +167,7 @@ class Answering:
             return TypeReply(is_known=True)
         if row is None or stack is None or stack.project_id != question.project_id:
             return TypeReply(reason='the resource is not there any more')
-        with logs.concealing(known_secrets(row, self._registry)):
+        with logs.masking(known_secrets(row, self._registry)):
             if question.asked is QuestionKind.READ:
                 call = build_call(kind, Subject.of(stack, row), row.properties, strictness=Strictness.LENIENT)
                 return self._read(kind, self._with_access(call, task, acting, row), question.attributes, task)

@@ -18,7 +18,7 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
-from convergence.resources.secrets import concealed_texts, secret_properties
+from convergence.resources.secrets import masked_texts, secret_properties
 from convergence.resources.storable import carried, text_of
 from convergence.template.functions.base import NotYetKnown, Yaql
 from convergence.template.limits import STANDARD, Budget
@@ -74,7 +74,7 @@ class Assessor:
         definition, resource = view.node.definition, view.resource
         assert definition is not None
         assert resource is not None
-        with logs.concealing(definition.secrets):
+        with logs.masking(definition.secrets):
             if evaluated is None or (evaluated.definition, evaluated.inputs) != (definition, view.inputs):
                 try:
                     evaluated = self._evaluated(view, Budget(LIGHT), None)
@@ -85,7 +85,7 @@ class Assessor:
     def evaluate(self, view: NodeView) -> Evaluated:
         """Evaluate what a node wants, whatever that costs within the limits of the language. Raises nothing."""
         assert view.node.definition is not None
-        with logs.concealing(view.node.definition.secrets):
+        with logs.masking(view.node.definition.secrets):
             return self._evaluated(view, Budget(STANDARD), self._yaql)
 
     def _evaluated(self, view: NodeView, budget: Budget, yaql: Yaql | None) -> Evaluated:
@@ -94,7 +94,7 @@ class Assessor:
         definition = view.node.definition
 
         def value(section: str, encoded: Json) -> Json:
-            hidden = within(definition.concealed, section)
+            hidden = within(definition.masked_paths, section)
             return carried(
                 template.resolve(encoded, view.inputs, yaql, budget, hidden=hidden), section, self._most_bytes
             )
@@ -114,13 +114,13 @@ class Assessor:
                 return Undesirable(text_of(evaluated.failure))
             if not isinstance(properties, dict):
                 return Undesirable(f'properties must be a map, not {type(properties).__name__}')
-            logs.conceal(secret_properties(self._registry, definition.type, properties))
-            logs.conceal(concealed_texts(definition, properties))
+            logs.mask_also(secret_properties(self._registry, definition.type, properties))
+            logs.mask_also(masked_texts(definition, properties))
             wanted, accepted = with_accepted(resource.accepted, properties)
             if accepted is not None:
                 properties = dict(wanted)
-                logs.conceal(secret_properties(self._registry, definition.type, properties))
-                logs.conceal(concealed_texts(definition, properties))
+                logs.mask_also(secret_properties(self._registry, definition.type, properties))
+                logs.mask_also(masked_texts(definition, properties))
             # Of an object that belongs to others the template need not say how it was made.
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
             renewed = self._registry.get(definition.type).renewed_by_updates
@@ -153,7 +153,7 @@ def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[s
 
     :raises StackValidationFailed: carries all problems; those of hidden values do not tell them.
     """
-    hidden = within(definition.concealed, PROPERTIES)
+    hidden = within(definition.masked_paths, PROPERTIES)
     problems = PropertySchema.of(kind.Properties).check(properties, lambda *path: None, hidden)
     if problems:
         raise StackValidationFailed(problems)

@@ -200,7 +200,7 @@ def output_of(attempt: Attempt) -> Output:
     with attempt.task.killable():
         reference = kind.reference_id(call)
     attempt.carried(reference, 'the reference id')
-    each = {name: count for name in attributes if (count := kind.keys_before_members(name)) is not None and name}
+    each = {name: count for name in attributes if (count := kind.attribute_prefix_len(name)) is not None and name}
     return Output(attempt.claim.resource.id, reference, attributes, failures, _shown(attempt), each)
 
 

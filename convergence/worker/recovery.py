@@ -71,7 +71,7 @@ class CreationRecovery:
         :raises ReplacementNeeded: what is there lacks something, and its creation cannot go on. It has an id.
         :raises FinalFailure: it has never answered.
         """
-        if not attempt.kind.can_find():
+        if not attempt.kind.implements('find'):
             return None
 
         def ask() -> Answer | ForeignObject | ReplacementNeeded | None:
@@ -120,7 +120,11 @@ class CreationRecovery:
         """
         kind = attempt.kind
         left_s = (attempt.claim.resource.search_until or 0.0) - attempt.claim.at
-        return min(left_s, SEARCH_EVERY_S) if left_s > 0 and kind.can_find() and kind.gives_way() else 0.0
+        return (
+            min(left_s, SEARCH_EVERY_S)
+            if left_s > 0 and kind.implements('find') and kind.implements('release_for_replacement')
+            else 0.0
+        )
 
     def before_deletion(self, attempt: Attempt) -> Succeeded | Parked | None:
         """Learn what is to be deleted, where that is not known; None where the deletion goes on.
@@ -140,10 +144,10 @@ class CreationRecovery:
             attempt.learn(found)
             return None
         left_s = (row.search_until or 0.0) - attempt.claim.at
-        asks_again = kind.can_find() or (kind.token_enforced and known is Made.PERHAPS)
+        asks_again = kind.implements('find') or (kind.token_enforced and known is Made.PERHAPS)
         if left_s > 0 and asks_again:  # else no wait would tell anything
             return Parked(None, min(left_s, SEARCH_EVERY_S))
-        unknowable = known is not Made.NOTHING and not kind.can_find()
+        unknowable = known is not Made.NOTHING and not kind.implements('find')
         if unknowable and kind.token_enforced:
             return self._learn(attempt, lambda: kind.create(attempt.call))
         note = _unknowable(attempt) if unknowable else ''
@@ -159,7 +163,7 @@ class CreationRecovery:
         :raises Later: it is being made.
         :raises TooLate: the process is about to end, or nobody wants to know any more.
         """
-        if attempt.kind.can_find() or not attempt.kind.token_enforced:
+        if attempt.kind.implements('find') or not attempt.kind.token_enforced:
             return False
         try:
             parked = self._create(attempt, lambda: attempt.kind.create(attempt.call))

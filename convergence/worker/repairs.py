@@ -55,7 +55,7 @@ class Repairs:
         failed, action = claim.resource.status is Status.FAILED, claim.resource.action
         try:
             # What was made once and has no id may be there, where nobody can be asked for it.
-            if attempt.physical_id is None and (failed or kind.can_find()):
+            if attempt.physical_id is None and (failed or kind.implements('find')):
                 found = self._find(attempt)
                 if found is None:
                     return _another(attempt, 'nothing was found of it')

@@ -89,7 +89,7 @@ class Runner:
         :param begun: see `convergence.worker.siblings.Siblings.begun`.
         :raises Fenced: the row is not ours any more.
         """
-        with logs.concealing(self.attempts.secrets(claim)):
+        with logs.masking(self.attempts.secrets(claim)):
             return self._answer(claim, task, begun)
 
     def _answer(self, claim: Claim, task: Task, begun: Document | None) -> Result:
@@ -125,7 +125,7 @@ class Runner:
                 text_of(error),
                 physical_id=physical_id,
                 nothing_made=says_nothing_made(claim, attempt, error),
-                findable=claim.action is Action.CREATE and attempt is not None and attempt.kind.can_find(),
+                findable=claim.action is Action.CREATE and attempt is not None and attempt.kind.implements('find'),
                 mendable=is_mendable(claim, error),
             )
             return with_known(attempt, failed)
@@ -149,9 +149,9 @@ class Runner:
             case Step.REPAIR:
                 return self._repairs.look(attempt)
             case Step.GIVE_WAY:
-                return self._giving_way.give_way(attempt)
+                return self._giving_way.release_for_replacement(attempt)
             case Step.TAKE_BACK:
-                return self._giving_way.take_back(attempt)
+                return self._giving_way.reclaim(attempt)
             case Step.CANCEL:
                 return self._stop(attempt)
             case Step.INTERRUPT:
@@ -183,15 +183,15 @@ class Runner:
         :raises TooLate: the process is about to end, or nobody wants the object any more.
         """
         kind = attempt.kind
-        if not (kind.validates() or kind.prepares()):
+        if not (kind.implements('validate') or kind.implements('prepare')):
             return
         if self._around.draining() or attempt.task.is_unwanted:
             raise TooLate
         attempt.looks = True
-        if kind.validates():
+        if kind.implements('validate'):
             self._patiently(attempt, lambda: kind.validate(attempt.call))
             attempt.answered = False  # nothing was made
-        if kind.prepares():
+        if kind.implements('prepare'):
             chosen = self._patiently(attempt, lambda: kind.prepare(attempt.call))
             attempt.learn(Done(data=chosen))
             attempt.answered = False  # nothing was made

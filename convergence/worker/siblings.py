@@ -100,7 +100,7 @@ class Siblings:
         """
         if len(claims) == 1 or self._draining() or task.is_unwanted:
             return {}
-        with logs.concealing(frozenset().union(*map(self._attempts.secrets, claims))):
+        with logs.masking(frozenset().union(*map(self._attempts.secrets, claims))):
             asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
             answers = self._nested.begin_together(list(asked.values())) if asked else []
         begun = {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}
@@ -146,7 +146,7 @@ def _begins_at_once(attempt: Attempt) -> bool:
     if getattr(type(kind), name, None) is not getattr(NestedType, name):
         return False  # what a type does of its own comes before its stack acts
     if claim.step is Step.CREATE:
-        return not (kind.validates() or kind.prepares())
+        return not (kind.implements('validate') or kind.implements('prepare'))
     if claim.step is Step.DELETE:
         is_known = attempt.physical_id is not None and attempt.progress is None
         return is_known and not wants_snapshot_first(kind, claim.resource)

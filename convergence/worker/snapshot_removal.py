@@ -59,7 +59,7 @@ class SnapshotRemoval:
         """Have one thing deleted. What fails is tried again later: whoever asked does not wait for it."""
         if self._groups.is_closed:
             return
-        with logs.concealing(secret_properties(self._registry, item.type, item.properties)):
+        with logs.masking(secret_properties(self._registry, item.type, item.properties)):
             self._delete_quietly(item, task)
 
     def _delete_quietly(self, item: SnapshotItem, task: Task) -> None:

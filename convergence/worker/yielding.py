@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GivingWay:
-    """Calls `give_way` and `take_back`.
+    """Calls `release_for_replacement` and `reclaim`.
 
     :param patiently: makes a call, and repeats it while it says that it may work later.
     :param find: asks a type for the object that a creation has made.
@@ -38,19 +38,19 @@ class GivingWay:
     learned: Callable[[Attempt], None]
     begin: Callable[[Claim, Task], Attempt]
 
-    def give_way(self, attempt: Attempt) -> Result:
+    def release_for_replacement(self, attempt: Attempt) -> Result:
         """Have every object of the name give way. What is not there, or cannot be known, has nothing to give."""
         self._free([*self._rivals(attempt), attempt])
         return Succeeded(None, attempt.physical_id, attempt.data)
 
-    def take_back(self, attempt: Attempt) -> Result:
+    def reclaim(self, attempt: Attempt) -> Result:
         """Have every other object of the name give way, then the object of the row take back what it had."""
         self._free(self._rivals(attempt))
         if not self._is_there(attempt):
             return Succeeded(None, attempt.physical_id, attempt.data)
         self._store(attempt)
         try:
-            self._call(attempt, 'take_back')
+            self._call(attempt, 'reclaim')
         except ObjectNotFound:
             return NeedsReplacement('it does not exist any more', attempt.physical_id, attempt.data)
         return Succeeded(None, attempt.physical_id, attempt.data)
@@ -81,7 +81,7 @@ class GivingWay:
 
     def _give_way(self, attempt: Attempt) -> None:
         try:
-            self._call(attempt, 'give_way')
+            self._call(attempt, 'release_for_replacement')
         except ObjectNotFound:
             LOG.info('%s has nothing to give up: it does not exist any more', attempt.call.name)
 
@@ -113,7 +113,7 @@ class GivingWay:
             return None
         # Its row is not held: what is learned of its object is known to this step alone.
         other.call = replace(other.call, record=other.keep)
-        return other if other.kind.gives_way() else None
+        return other if other.kind.implements('release_for_replacement') else None
 
     def _is_there(self, attempt: Attempt) -> bool:
         """Whether there is an object, as far as that can be known; then its id is known, if it has one."""

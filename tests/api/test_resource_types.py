@@ -9,7 +9,7 @@ from oslo_policy.policy import Enforcer
 
 from convergence.api.policy import Policy
 from convergence.config import EngineSettings
-from convergence.engine.operations.permits import Permits
+from convergence.engine.callers.permits import Permits
 from convergence.rpc.context import CallerContext, ContextSerializer
 from tests.api.installation import empty_conf, installed, verified
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'convergence'
+SIMULATOR = ROOT / 'simulator'
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Source:
     @property
     def module(self) -> str:
         """Dotted name."""
-        return self.name.removesuffix('.py').removesuffix('/__init__').replace('/', '.')
+        return self.name.removesuffix('.py').removesuffix('/__init__').removeprefix('simulator/').replace('/', '.')
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
@@ -49,10 +50,11 @@ class Source:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """Every Python file of the package and of the migrations, each once."""
+    """Every Python file of the package, of the simulator and of the migrations, each once."""
     links = {path for path in PACKAGE.iterdir() if path.is_symlink()}
     paths = [path for path in PACKAGE.rglob('*.py') if not links.intersection(path.parents)]
     paths += (ROOT / 'migrations').rglob('*.py')
+    paths += (SIMULATOR / 'convergence_simulator').rglob('*.py')
     return tuple(parse(path) for path in sorted(paths))
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import PACKAGE, ROOT, is_within, sources
+from tests.architecture.source import PACKAGE, ROOT, SIMULATOR, is_within, sources
 
 DOORS = {
     'cryptography': ('convergence.db.schema.sealing',),
     'networkx': ('convergence.core.graph',),
-    'sqlalchemy': ('convergence.db', 'migrations'),
+    'sqlalchemy': ('convergence.db', 'migrations', 'convergence_simulator.database'),
     'oslo_db': ('convergence.db', 'migrations'),
     'alembic': ('convergence.db', 'migrations'),
     'oslo_messaging': ('convergence.rpc',),
     'eventlet': ('convergence.concurrency',),
-    'greenlet': ('convergence.concurrency', 'convergence.simulator.kernel'),
+    'greenlet': ('convergence.concurrency', 'convergence_simulator.kernel'),
     'threading': ('convergence.concurrency', 'convergence.rpc'),
     'concurrent.futures': ('convergence.concurrency',),
     'stevedore': ('convergence.resources',),
@@ -32,7 +32,7 @@ DOORS = {
     'asyncio': ('convergence.api.server', 'convergence.api.serving', 'convergence.cli.language_server'),
     'oslo_policy': ('convergence.api', 'convergence.cmd'),
     'keystonemiddleware': ('convergence.cmd',),
-    'rich': ('convergence.cli', 'convergence.cmd'),
+    'rich': ('convergence.cli', 'convergence.cmd', 'convergence_simulator.cli'),
     'click': ('convergence.cli', 'convergence.cmd'),
     'requests': ('convergence.cli.client', 'convergence.resources.openstack.waiting'),
     'lsprotocol': ('convergence.cli.language_server',),
@@ -74,7 +74,7 @@ def lint(directory: Path) -> subprocess.CompletedProcess:
     return subprocess.run(
         [str(program), '--config', str(ROOT / 'setup.cfg'), '--no-cache'],
         cwd=directory,
-        env=os.environ | {'PYTHONPATH': str(directory)},
+        env=os.environ | {'PYTHONPATH': os.pathsep.join((str(directory), str(directory / 'simulator')))},
         capture_output=True,
         text=True,
         check=False,
@@ -96,6 +96,8 @@ def skeleton(directory: Path) -> Path:
         (package / name).mkdir(parents=True)
         (package / name / '__init__.py').touch()
     (package / '__init__.py').touch()
+    (directory / 'simulator' / 'convergence_simulator').mkdir(parents=True)
+    (directory / 'simulator' / 'convergence_simulator' / '__init__.py').touch()
     return package
 
 
@@ -118,7 +120,6 @@ def test_the_contract_accepts_an_empty_skeleton(tmp_path):
         ('engine', 'worker'),
         ('worker', 'engine'),
         ('api', 'cli'),
-        ('simulator', 'cmd'),
     ],
 )
 def test_the_contract_refuses_an_import_upwards_or_sideways(tmp_path, lower, higher):
@@ -126,6 +127,13 @@ def test_the_contract_refuses_an_import_upwards_or_sideways(tmp_path, lower, hig
     done = lint(tmp_path)
     assert done.returncode != 0
     assert f'convergence.{lower} is not allowed to import convergence.{higher}' in done.stdout
+
+
+def test_the_contract_refuses_an_import_of_the_simulator(tmp_path):
+    (skeleton(tmp_path) / 'engine' / '__init__.py').write_text('import convergence_simulator\n')
+    done = lint(tmp_path)
+    assert done.returncode != 0
+    assert 'convergence.engine -> convergence_simulator' in done.stdout
 
 
 def test_a_package_without_a_layer_is_an_error(tmp_path):
@@ -212,7 +220,10 @@ def test_every_package_is_shipped():
     """A directory without __init__.py is silently left out of the wheel."""
     missing = [
         str(directory.relative_to(ROOT))
-        for directory in {path.parent for path in PACKAGE.rglob('*.py')} | {ROOT / 'migrations' / 'versions'}
+        for directory in {
+            path.parent for path in (*PACKAGE.rglob('*.py'), *(SIMULATOR / 'convergence_simulator').rglob('*.py'))
+        }
+        | {ROOT / 'migrations' / 'versions'}
         if not (directory / '__init__.py').exists()
     ]
     assert missing == []

@@ -13,7 +13,7 @@ import docutils.core
 import docutils.nodes
 import pytest
 
-from tests.architecture.source import PACKAGE, ROOT, sources
+from tests.architecture.source import PACKAGE, ROOT, SIMULATOR, sources
 
 TWO_OWNERS = {
     'Status': 'of an action, in the core; of the support of a type, in the contract for authors of types',
@@ -50,7 +50,7 @@ def owners() -> dict[str, list[str]]:
     """The modules that define each public class."""
     found: dict[str, list[str]] = defaultdict(list)
     for source in sources():
-        if source.path.is_relative_to(PACKAGE):
+        if source.path.is_relative_to(PACKAGE) or source.path.is_relative_to(SIMULATOR):
             for node in source.tree.body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
                     found[node.name].append(source.module)
@@ -61,7 +61,7 @@ def aliases() -> dict[str, list[str]]:
     """The modules that define each public name of a type; type variables are no more than letters."""
     found: dict[str, list[str]] = defaultdict(list)
     for source in sources():
-        if source.path.is_relative_to(PACKAGE):
+        if source.path.is_relative_to(PACKAGE) or source.path.is_relative_to(SIMULATOR):
             for node in source.tree.body:
                 match node:
                     case ast.Assign(targets=[ast.Name(name)], value=value) if 'TypeVar' not in ast.unparse(value):

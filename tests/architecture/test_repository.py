@@ -22,7 +22,7 @@ def tracked() -> list[str]:
     if done.returncode == 0:
         return [name for name in done.stdout.split('\0') if name and (ROOT / name).is_file()]
     suffixes = {'.py', '.rst', '.cfg', '.toml', '.ini', '.yaml', '.conf', '.sample', '.service'}
-    folders = ('convergence', 'docs', 'etc', 'examples', 'migrations', 'plugins', 'tests')
+    folders = ('convergence', 'docs', 'etc', 'examples', 'migrations', 'plugins', 'simulator', 'tests')
     found = [path for folder in folders for path in (ROOT / folder).rglob('*') if path.suffix in suffixes]
     return [str(path.relative_to(ROOT)) for path in found]
 
@@ -44,6 +44,7 @@ def documents() -> list[str]:
     paths = [*ROOT.glob('*.rst'), *(ROOT / 'docs').rglob('*.rst')]
     paths += [
         *ROOT.glob('plugins/*/README.rst'),
+        ROOT / 'simulator' / 'README.rst',
         ROOT / 'examples' / 'README.rst',
         ROOT / 'tests' / 'scenarios' / 'README.rst',
     ]
@@ -70,7 +71,9 @@ def test_contributors_are_told_what_to_run_for_each_package():
     text = (ROOT / 'CONTRIBUTING.rst').read_text(encoding='utf-8')
     packages = {path.parent.name for path in (ROOT / 'convergence').glob('*/__init__.py')} - {'migrations'}
     assert packages - set(re.findall(r'^``convergence/(\w+)``', text, re.MULTILINE)) == set()
-    assert [name for name in re.findall(r'\btests/[\w./]*\w', text) if not (ROOT / name).exists()] == []
+    assert [
+        name for name in re.findall(r'(?:\bsimulator/)?\btests/[\w./]*\w', text) if not (ROOT / name).exists()
+    ] == []
 
 
 def test_the_readme_says_what_each_folder_is_for():

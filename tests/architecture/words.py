@@ -52,7 +52,7 @@ CEILINGS: dict[str, int] = {
     'convergence/rpc': 105,
     'convergence/secrecy.py': 2,
     'convergence/signing.py': 8,
-    'convergence/simulator': 681,
+    'simulator/convergence_simulator': 681,
     'convergence/template': 320,
     'convergence/testing': 53,
     'convergence/values.py': 1,

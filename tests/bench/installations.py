@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from convergence_simulator.launcher import LaunchedProcess, Launcher
 from oslo_context.context import RequestContext
 
 from convergence.cmd.assembly import EngineProcess, Parts, open_transport
 from convergence.cmd.database import open_database
-from convergence.cmd.launcher import LaunchedProcess, Launcher
 from convergence.cmd.working import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack

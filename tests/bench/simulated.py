@@ -7,11 +7,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from convergence_simulator.batch import CHUNK, Chunk, execute, load
+from convergence_simulator.choices import Choices
+from convergence_simulator.faults import Faults
+from convergence_simulator.run import RunPlan
+
 from convergence.errors import ConvergenceError
-from convergence.simulator.batch import CHUNK, Chunk, execute, load
-from convergence.simulator.choices import Choices
-from convergence.simulator.faults import Faults
-from convergence.simulator.run import RunPlan
 
 PROGRAM = """
 def site(value):

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
+from convergence_simulator.launcher import LaunchedProcess
 
-from convergence.cmd.launcher import LaunchedProcess
 from tests.chaos.cluster_servers import Galera, galera, pair
 from tests.chaos.goals import changed, counted, differences, twelve
 from tests.chaos.installation import Broken, Installation, until

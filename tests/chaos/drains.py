@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from convergence.cmd.launcher import LaunchedProcess
+from convergence_simulator.launcher import LaunchedProcess
+
 from tests.chaos.installation import Broken, Installation, until
 from tests.chaos.kinds import KINDS
 from tests.chaos.lost_creations import amiss

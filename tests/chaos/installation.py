@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from convergence_simulator.launcher import LaunchedProcess
+
 from convergence import errors
-from convergence.cmd.launcher import LaunchedProcess
 from convergence.core.rows import Resource
 from convergence.core.rows import Stack as Row
 from convergence.db.connections.database import connect

@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 import pytest
+from convergence_simulator.storage import in_memory
 
 from convergence.db.ports import Ports
 from convergence.db.statements.store import Store
-from convergence.simulator.storage import in_memory
 from tests.contract.rows import Backend
 from tests.harness import emptied
 from tests.on_databases import DATABASES, engines

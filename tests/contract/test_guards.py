@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from convergence import errors
+from simulator.tests.mutants import APPLY, APPLYING, Edit, Mutant, sabotaged
 from tests.contract import test_store_effects as contract
 from tests.contract.rows import Backend
-from tests.simulation.mutants import APPLY, APPLYING, Edit, Mutant, sabotaged
 
 GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
     'a node is pointed elsewhere whatever its status is': (

@@ -32,9 +32,9 @@ from convergence.engine.notifications.names import NameResolution
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.relay import SELDOM, SESSION_S, Relay, RelayOptions, RelayPorts
 from convergence.engine.notifications.sending import HttpSender, NotDelivered
-from convergence.engine.operations.webhooks import WebhookLimits, Webhooks
+from convergence.engine.notifications.stall_reports import StallReports
+from convergence.engine.notifications.webhooks import WebhookLimits, Webhooks
 from convergence.engine.reads.formats import moment
-from convergence.engine.sweeper.stall_reports import StallReports
 from convergence.notices import pause_s
 from convergence.resources.contract import FinalFailure
 from tests.contract.rows import at_once

@@ -5,6 +5,8 @@ from dataclasses import fields, replace
 from typing import get_args
 
 import pytest
+from convergence_simulator import transition
+from convergence_simulator.memory import effects
 
 from convergence import errors
 from convergence.core.effects import (
@@ -34,11 +36,9 @@ from convergence.core.effects import (
 from convergence.core.model import Action, Hook, NodeStatus, Phase, Status, TraversalStatus, Yielding
 from convergence.core.nesting import is_doubted
 from convergence.core.rows import Acceptance, Retry
-from convergence.db.memory import effects
 from convergence.db.scopes import LastNode, NewStack
 from convergence.db.statements.applying import apply
 from convergence.db.statements.applying.changing import BeginNode
-from convergence.simulator import transition
 from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE, STACK, TEMPLATE, TRAVERSAL, node
 
 # --- who knows an effect ----------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_a_definition_with_everything_comes_back_as_it_was():
     assert {field.name: getattr(back, field.name) for field in fields(Definition)} == {
         field.name: getattr(full, field.name) for field in fields(Definition)
     }
-    assert back.concealed == (('properties', 'password'), ('metadata', 0))
+    assert back.masked_paths == (('properties', 'password'), ('metadata', 0))
     assert back.retry == RetryPolicy(3, None, 9.0)
     assert back.retry.over(RetryPolicy(7, 1.0, 2.0)) == RetryPolicy(3, 1.0, 9.0)
 

@@ -10,8 +10,8 @@ import pytest
 
 from convergence import errors
 from convergence.core.model import Change
-from convergence.engine.asking import MOST_QUESTIONS, SILENT_S, WorkerQuestions
 from convergence.engine.preview.preview import Previews
+from convergence.engine.questions.worker_questions import MOST_QUESTIONS, SILENT_S, WorkerQuestions
 from convergence.engine.reads.installation import InstallationReads
 from convergence.engine.reads.resources import ResourceReads
 from convergence.resources.attributes import attr

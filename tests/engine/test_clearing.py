@@ -12,7 +12,7 @@ from tests.reality import Thing, fails
 class Key(Thing):
     """There can be one."""
 
-    removed_first = True
+    delete_before_create = True
 
     def create(self, call):
         """Refused while there is another one."""

@@ -9,8 +9,8 @@ from convergence import errors
 from convergence.core.acceptance import AcceptanceOutcome, accept, withdraw
 from convergence.core.effects import Decision
 from convergence.db.scopes import HeldResource
-from convergence.engine.operations.acceptance import DriftAcceptance
-from convergence.engine.operations.repairs import ResourceRepairs
+from convergence.engine.drift.acceptance import DriftAcceptance
+from convergence.engine.drift.requested_repairs import ResourceRepairs
 from tests.engine.test_drift import HIDDEN, Shown
 from tests.harness import Context, hot
 

@@ -8,9 +8,9 @@ import pytest
 from convergence import errors
 from convergence.core.model import DriftPolicy, Status
 from convergence.core.observation import ObservedState
-from convergence.engine.operations.drift_policies import DriftPolicyChanges
-from convergence.engine.operations.repairs import RepairOptions, ResourceRepairs
-from convergence.engine.sweeper.repairs import DriftRepairs
+from convergence.engine.drift.automatic_repairs import DriftRepairs
+from convergence.engine.drift.policies import DriftPolicyChanges
+from convergence.engine.drift.requested_repairs import RepairOptions, ResourceRepairs
 from tests.harness import Context, Harness, hot
 from tests.observing import Observing
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from convergence import errors
-from convergence.engine.operations.submission import Submission
+from convergence.engine.compile.submission import Submission
 from convergence.engine.preview.preview import Previews
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure

@@ -6,7 +6,7 @@ import pytest
 
 from convergence import errors
 from convergence.db.scopes import WholeStack
-from convergence.engine.operations.traversals import REMEMBERED
+from convergence.engine.traversals.traversals import REMEMBERED
 from convergence.resources.contract import InProgress
 from tests.worker.test_stuck import PATIENCE_S, Stuck, eventually, threaded_worker
 

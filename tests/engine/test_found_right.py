@@ -12,7 +12,7 @@ import pytest
 from convergence import template
 from convergence.core.digest import digest
 from convergence.core.model import Action, Definition, Goal
-from convergence.engine.operations.compiled_templates import held_bytes
+from convergence.engine.compile.cache import held_bytes
 from convergence.errors import StackValidationFailed
 from convergence.resources import validation
 from convergence.resources.constraints import CustomConstraint, Range
@@ -242,7 +242,7 @@ class Of(ResourceType[Any]):
 class Unfit(Of):
     """Looks at the rest of the template."""
 
-    def unfit(self, properties: Any, names: Any) -> Iterable[str]:
+    def cross_check(self, properties: Any, names: Any) -> Iterable[str]:
         """Nothing, but it was asked."""
         return []
 

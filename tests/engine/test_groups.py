@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from convergence import errors
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.submission import Submission
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.submission import Submission
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure
 from tests.engine.test_nested import child_of, nested, states

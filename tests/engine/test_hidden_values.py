@@ -25,7 +25,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
-from convergence.resources.secrets import Declared
+from convergence.resources.secrets import DeclaredSecrets
 from convergence.secrecy import MASK, masked_at
 from tests.template.build import IDENTITY
 
@@ -222,7 +222,7 @@ def test_nothing_of_a_hidden_value_is_previewed_with_a_template_of_somebody_else
 
 
 def compiled(source: dict[str, Any], **more: Any) -> template.Compiled:
-    installation = template.Installation(discretion=Declared(Registry.builtin()), **more)
+    installation = template.Installation(secret_policy=DeclaredSecrets(Registry.builtin()), **more)
     return template.compile(source, identity=IDENTITY, parameters={'word': WORDS[0]}, installation=installation)
 
 
@@ -281,7 +281,9 @@ def test_what_is_hidden_goes_on_through_attributes_that_tell_of_it_only():
             'id': {'type': VALUE, 'properties': {'value': {'get_resource': 'one'}}},
         },
     }
-    installation = template.Installation(discretion=Declared(Registry.builtin(more={'Test::Teller': Teller()})))
+    installation = template.Installation(
+        secret_policy=DeclaredSecrets(Registry.builtin(more={'Test::Teller': Teller()}))
+    )
     found = template.compile(source, identity=IDENTITY, parameters={'word': WORDS[0]}, installation=installation)
     goal = found.goal.definitions
     assert goal['digest'].hidden == goal['again'].hidden == goal['any'].hidden == (('properties', 'value', 'x'),)

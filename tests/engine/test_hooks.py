@@ -4,8 +4,8 @@ import pytest
 
 from convergence import errors
 from convergence.core.model import Action, Hook
+from convergence.engine.notifications.stall_reports import waiting_for
 from convergence.engine.reads.explain import ExplainReads
-from convergence.engine.sweeper.stall_reports import waiting_for
 from convergence.resources.contract import FinalFailure
 from tests.harness import Crash
 from tests.reality import fails

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convergence.engine.nesting.goals import NestedGoals
+from convergence.engine.compile.nested_templates import NestedGoals
 from convergence.engine.preview.preview import Previews
 from tests.engine.test_nested import CHILD, create, nested, tree, update
 from tests.harness import Harness, hot

@@ -16,9 +16,9 @@ from convergence.core.views import PlanView
 from convergence.db.connections.counting import count
 from convergence.db.repositories.purges import Keep
 from convergence.db.repositories.sweeps import Sweeps
-from convergence.engine.operations.goals import Goals
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.drift.observation_schedule import Enrolment
 from convergence.engine.reads.stacks import StackReads
-from convergence.engine.sweeper.enrolment import Enrolment
 from convergence.template.limits import Limits
 from tests.engine.test_nested import CHILD, create, nested, update
 from tests.harness import Harness, emptied, things

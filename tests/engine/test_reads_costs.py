@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import event
 
 from convergence.db.schema import columns
-from convergence.engine.operations import shown_outputs
-from convergence.engine.operations.goals import Goals
+from convergence.engine.compile import shown_outputs
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads.answers import ResourceReads, StackReads
 from convergence.template.limits import Limits
 from tests.harness import hot, things

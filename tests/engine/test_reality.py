@@ -219,9 +219,9 @@ class Anonymous(Thing):
         """Make it, and say nothing more."""
         return replace(super().create(call), physical_id=None)
 
-    def can_find(self) -> bool:
-        """Never."""
-        return False
+    def implements(self, hook: str) -> bool:
+        """Everything but `find`."""
+        return hook != 'find' and super().implements(hook)
 
     def observe(self, call: Any) -> Any:
         """Nobody can tell."""

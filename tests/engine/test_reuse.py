@@ -9,9 +9,9 @@ import pytest
 
 from convergence import errors, logs, template
 from convergence.core.rows import Template
-from convergence.engine.operations.compiled_templates import CompiledTemplates, LastUsed, held_bytes, made_from
-from convergence.engine.operations.goals import Goals, identity_of
-from convergence.engine.operations.submission import Submission
+from convergence.engine.compile.cache import CompiledTemplates, LastUsed, held_bytes, made_from
+from convergence.engine.compile.compiler import Goals, identity_of
+from convergence.engine.compile.submission import Submission
 from convergence.engine.preview.preview import Previews
 from convergence.resources.custom import CustomConstraints
 from convergence.template import compiler, settled
@@ -179,12 +179,12 @@ def test_what_types_imply_is_asked_anew(harness, stack, monkeypatch):
 
 
 def test_what_is_hidden_is_concealed_whenever_it_is_used(harness, stack):
-    with logs.concealing():
+    with logs.masking():
         send(harness, stack)
-        assert logs.concealed(f'it is {SECRET}') == 'it is ******'
-    with logs.concealing():
+        assert logs.masked(f'it is {SECRET}') == 'it is ******'
+    with logs.masking():
         harness.goals.compiled(harness.stack(stack), harness.stack(stack).template_id)
-        assert logs.concealed(f'it is {SECRET}') == 'it is ******'
+        assert logs.masked(f'it is {SECRET}') == 'it is ******'
 
 
 # --- asked anew -----------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Restricted(Context):
 
 def test_what_a_type_says_now_is_told_where_it_stands(harness, stack, monkeypatch):
     kind = type(harness.registry.get('Test::Thing'))
-    monkeypatch.setattr(kind, 'unfit', lambda self, known, names: ['it does not fit any more'])
+    monkeypatch.setattr(kind, 'cross_check', lambda self, known, names: ['it does not fit any more'])
     error = refused(harness, stack)
     on_another_engine(harness)
     assert told(error) == told(refused(harness, stack)) != []

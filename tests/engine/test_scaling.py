@@ -11,7 +11,7 @@ from convergence import errors, signing
 from convergence.core.model import Action
 from convergence.core.rows import Stack
 from convergence.db.scopes import WholeStack
-from convergence.engine.nesting.goals import NestedGoals
+from convergence.engine.compile.nested_templates import NestedGoals
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure, InProgress
 from tests.harness import API, Crash, Harness, hot

@@ -10,8 +10,8 @@ import pytest
 
 from convergence import errors, signing
 from convergence.db.schema.models import RESOURCE
-from convergence.engine.operations.signal_addresses import MOST_SIGNALS, REFUSED
 from convergence.engine.reads.resources import ResourceReads
+from convergence.engine.signals.addresses import MOST_SIGNALS, REFUSED
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.worker.attempt import Pace
 from tests.harness import API, Context, Harness

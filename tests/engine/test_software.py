@@ -4,7 +4,7 @@ import pytest
 
 from convergence import errors
 from convergence.db.repositories.software import SoftwareRows
-from convergence.engine.operations.software import Software
+from convergence.engine.signals.software import Software
 from tests.harness import Context
 
 MINE, THEIRS = Context(), Context(project_id='other')

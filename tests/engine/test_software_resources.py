@@ -8,8 +8,8 @@ from convergence import errors, signing
 from convergence.concurrency import Task
 from convergence.core.software import IN_PROGRESS
 from convergence.db.repositories.software import SoftwareRows
-from convergence.engine.operations.software import Software
 from convergence.engine.reads.resources import ResourceReads
+from convergence.engine.signals.software import Software
 from convergence.worker.attempt import Pace
 from tests.engine.test_signal_addresses import send
 from tests.harness import Harness

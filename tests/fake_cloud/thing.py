@@ -58,7 +58,7 @@ class Thing:
         """Do something until it is done."""
         if action is Action.CREATE:
             self.kind.validate(self.call)
-            if self.kind.prepares():
+            if self.kind.implements('prepare'):
                 self.call = replace(self.call, data=self.kind.prepare(self.call))
         answer = self.take(getattr(self.kind, action.value.lower())(self.call))
         while isinstance(answer, InProgress):

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from convergence_simulator.launcher import QUICK, LaunchedProcess, Launcher, merged
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 
-from convergence.cmd.launcher import QUICK, LaunchedProcess, Launcher, merged
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import connect
 from tests.functional.cloud import VARIABLE, Cloud, Line

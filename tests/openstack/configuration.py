@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from convergence.cmd.launcher import Sections, configuration_text, merged
+from convergence_simulator.launcher import Sections, configuration_text, merged
+
 from tests.openstack.layout import PASSWORD, REGION, Layout
 
 COMPUTE_HOST = 'pretending'

@@ -6,11 +6,11 @@ import logging
 import tempfile
 from pathlib import Path
 
+from simulator.tests.document import DOCUMENT, programs, story_of
 from tests.pictures.architecture import architecture
 from tests.pictures.sequences import sequence
 from tests.pictures.states import resource_states, stack_states
 from tests.pictures.traversals import diamond, played, replacement
-from tests.simulation_tools.document import DOCUMENT, programs, story_of
 
 FOLDER = DOCUMENT.parent / 'pictures'
 

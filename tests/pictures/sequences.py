@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from convergence.simulator.story import CLOUD, ROWS, Manner, Story, StoryStep
+from convergence_simulator.story import CLOUD, ROWS, Manner, Story, StoryStep
+
 from tests.pictures.drawing import Drawing, width_of
 
 ACROSS, LINE = 165, 15

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from convergence_simulator.batch import execute, load
+from convergence_simulator.choices import Choices
+from convergence_simulator.run import Mode, RunPlan
+from convergence_simulator.world import World
+
 from convergence.core.effects import Decision
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Node
-from convergence.simulator.batch import execute, load
-from convergence.simulator.choices import Choices
-from convergence.simulator.run import Mode, RunPlan
-from convergence.simulator.world import World
 from tests.pictures.drawing import Drawing
 
 KINDS = {NodeStatus.WAITING: 'still', NodeStatus.READY: 'busy', NodeStatus.DONE: 'good', NodeStatus.FAILED: 'bad'}

@@ -13,7 +13,6 @@ import pytest
 
 from convergence.core.model import Change, Json
 from convergence.core.software import ServerReport, SoftwareConfig
-from convergence.db.memory.software import MemorySoftware
 from convergence.resources.attributes import attr
 from convergence.resources.builtin import builtin_types
 from convergence.resources.builtin.addressed import addressed_types
@@ -30,6 +29,7 @@ from convergence.resources.contract import (
 )
 from convergence.resources.schema import prop
 from convergence.testing import Fixture, Recovery, conformance
+from convergence.testing.software import MemorySoftware
 from tests.resources.clock import Clock
 
 CLOCK = Clock()
@@ -648,7 +648,7 @@ class Careless(Asking):
 class Exchanged(KeyPair):
     """Nothing of it can be changed: the old one has to go before there can be another one, of the same name or not."""
 
-    removed_first = True
+    delete_before_create = True
 
     def needs_replacement(self, call):
         """Whatever changes."""
@@ -703,12 +703,12 @@ class Host(ResourceType[Things]):
         """Whatever changes."""
         return True
 
-    def give_way(self, call):
+    def release_for_replacement(self, call):
         """The address is free."""
         call.record(data={'had': self.hosts[call.physical_id] or call.data.get('had', False)})
         self.hosts[call.physical_id] = False
 
-    def take_back(self, call):
+    def reclaim(self, call):
         """It has the address again."""
         if call.data.get('had') and not any(self.hosts.values()):
             self.hosts[call.physical_id] = True
@@ -721,14 +721,14 @@ class Host(ResourceType[Things]):
 class Stubborn(Host):
     """Keeps what it has."""
 
-    def give_way(self, call):
+    def release_for_replacement(self, call):
         """Does nothing."""
 
 
 class Forgetful(Host):
     """Does not write down what it had, as it is called again."""
 
-    def give_way(self, call):
+    def release_for_replacement(self, call):
         """The second time it had nothing."""
         call.record(data={'had': self.hosts[call.physical_id]})
         self.hosts[call.physical_id] = False

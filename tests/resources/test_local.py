@@ -548,5 +548,5 @@ def test_a_place_into_which_nobody_can_look_is_not_said_to_be_empty(provider):
     row = made(Row(File(provider), {'path': 'f', 'directory': directory.subject.physical_id}))
     (provider.root / directory.subject.physical_id).rename(provider.root / 'elsewhere')
     (provider.root / directory.subject.physical_id).symlink_to(provider.root / 'elsewhere')
-    with pytest.raises(NotAsWanted, match='it cannot be looked at'):
+    with pytest.raises(NotAsWanted, match='the object cannot be observed'):
         row.kind.check(row.call())

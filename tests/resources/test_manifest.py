@@ -53,7 +53,7 @@ def is_imported():
 def test_what_a_manifest_says_is_what_the_types_say(manifest):
     registry = Registry(manifest.types())
     said = {name: (registry.describe(name), entry_of(registry.get(name))) for name in registry.names()}
-    can = {name: registry.get(name).can_find() for name in registry.names()}
+    can = {name: registry.get(name).implements('find') for name in registry.names()}
     creations = {name: registry.creation(name, 60) for name in registry.names()}
     assert not is_imported()
     real = Registry({name: load(name) for name in registry.names()})

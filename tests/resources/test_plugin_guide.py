@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import inspect
 import re
 import sys
 import textwrap
@@ -15,7 +14,7 @@ import pytest
 from convergence.config import WorkerSettings
 from convergence.resources import contract
 from convergence.resources.constraints import AllowedPattern, AllowedValues, Length, Modulo, Range
-from convergence.resources.contract import FutureValue, Outline, ResourceType
+from convergence.resources.contract import GROUPS, HOOKS, FutureValue, Outline
 from convergence.resources.custom import NAMESPACE, CustomConstraints
 from convergence.resources.registry import Registry
 from convergence.resources.schema import PropertySchema
@@ -68,12 +67,11 @@ def test_the_template_of_the_guide_is_valid(guide, module):
     validate(compile(text, identity=StackIdentity('i', 'n', 'p')), registry)
 
 
-def test_the_table_of_methods_is_complete(guide):
-    section = guide.partition('The methods\n===========\n')[2].partition('\nProperties\n')[0]
-    table = re.split(r'^=+ =+$', section, flags=re.MULTILINE)[1]
-    documented = re.findall(r'^``(\w+)`` ', table, re.MULTILINE)
-    methods = vars(ResourceType)
-    assert documented == [name for name, thing in methods.items() if inspect.isfunction(thing)]
+def test_the_tables_of_methods_are_complete(guide):
+    section = guide.partition('The methods\n===========\n')[2].partition('\nAsked before anything is done\n')[0]
+    tables = re.findall(r'^=+ =+\n(.*?)^=+ =+$', section, flags=re.MULTILINE | re.DOTALL)
+    documented = [re.findall(r'^``(\w+)`` ', table, re.MULTILINE) for table in tables]
+    assert documented == [[name for name in HOOKS if name in vars(group)] for group in GROUPS]
 
 
 @pytest.mark.parametrize('kind', [Length, Range, Modulo, AllowedValues, AllowedPattern])
@@ -109,7 +107,7 @@ def test_the_number_of_attempts_is_that_of_the_option(guide):
 
 
 def test_every_answer_and_error_of_the_contract_is_in_the_guide(guide):
-    section = guide.partition('Answers and errors\n')[2].partition('``convergence.resources.contract``')[0]
+    section = guide.partition('Answers and errors\n')[2].partition('``convergence.plugin``')[0]
     told = set(re.findall(r'^``(\w+)', section, re.MULTILINE))
     kinds = [thing for thing in vars(contract).values() if isinstance(thing, type)]
     raised = {kind.__name__ for kind in kinds if issubclass(kind, contract.PluginFailure)} - {'PluginFailure'}
@@ -160,7 +158,7 @@ def test_the_server_of_the_guide_says_what_an_update_would_do(guide):
     module.nova = lambda call: Nova()
     exec(block(guide, '.. code-block:: python\n   :name: plan\n'), vars(module))  # noqa: S102 - as above
     server, change = module.Server(), contract.Change
-    assert (server.plans(), server.validates()) == (True, True)
+    assert (server.implements('plan'), server.implements('validate')) == (True, True)
     asked = [server.plan(call('1')), server.plan(call('small')), server.plan(call('small', 'slow'))]
     assert asked == [change.NONE, change.IN_PLACE, change.REPLACE]
     for ask in (server.validate, server.plan):

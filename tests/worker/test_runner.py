@@ -101,9 +101,9 @@ class Enforced(Scripted):
 
     token_enforced = True
 
-    def can_find(self):
-        """Never."""
-        return False
+    def implements(self, hook: str) -> bool:
+        """Everything but `find`."""
+        return hook != 'find' and super().implements(hook)
 
 
 class Cancellable(Scripted):

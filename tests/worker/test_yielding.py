@@ -44,13 +44,13 @@ class Address:
             claim=made_for,
             task=task,
             call=NamedCall(resource.id),
-            kind=SimpleNamespace(gives_way=lambda: True, give_way=self.give_way),
+            kind=SimpleNamespace(gives_way=lambda: True, release_for_replacement=self.release_for_replacement),
             physical_id=resource.physical_id,
             data={},
             keep=None,
         )
 
-    def give_way(self, call: Any) -> None:
+    def release_for_replacement(self, call: Any) -> None:
         """Whoever has it does not any more."""
         self.calls.append(f'{call.name} gives way')
         self.owner = None if self.owner == call.name else self.owner
@@ -89,14 +89,14 @@ def unknown(key: str) -> Any:
 
 def test_what_only_a_second_creation_tells_of_comes_after_what_has_the_address() -> None:
     address = Address('R')
-    address.giving_way().give_way(address.attempt(held(MADE), unknown('X')))
+    address.giving_way().release_for_replacement(address.attempt(held(MADE), unknown('X')))
     assert address.calls == ['R gives way', 'X is made', 'X gives way']
     assert address.owner is None
 
 
 def test_who_is_refused_has_another_turn_when_others_have_given_way() -> None:
     address = Address('Y')
-    address.giving_way().give_way(address.attempt(held(MADE), unknown('X'), unknown('Y')))
+    address.giving_way().release_for_replacement(address.attempt(held(MADE), unknown('X'), unknown('Y')))
     assert address.calls == [
         *('R gives way', 'X is refused', 'Y is made', 'Y gives way'),
         *('X is made', 'X gives way'),
@@ -106,7 +106,7 @@ def test_who_is_refused_has_another_turn_when_others_have_given_way() -> None:
 def test_its_own_object_is_stored_as_soon_as_it_is_known() -> None:
     address = Address(None)
     own = held(unknown('R'))
-    address.giving_way().give_way(address.attempt(own))
+    address.giving_way().release_for_replacement(address.attempt(own))
     assert address.calls == ['R is made', 'R is stored', 'R gives way']
 
 
@@ -115,6 +115,6 @@ def test_tries_count_for_the_step_as_a_whole() -> None:
     address = Address('somebody else')
     tried = held(MADE, retry=Retry(2, 'busy'))
     with pytest.raises(Later):
-        address.giving_way().give_way(address.attempt(tried, unknown('X')))
+        address.giving_way().release_for_replacement(address.attempt(tried, unknown('X')))
     assert address.calls == ['R gives way', 'X is refused', 'X is refused']
     assert address.attempts == [2, 2]

@@ -18,8 +18,8 @@ from convergence.core.upwards import TELLS, progress_towards
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
 from convergence.engine.nesting.wants import NestingResource
-from convergence.engine.operations.starts import Start
-from convergence.engine.operations.traversals import Overtaken, Traversals
+from convergence.engine.traversals.starts import Start
+from convergence.engine.traversals.traversals import Overtaken, Traversals
 from convergence.resources.nested import NestedType, begun_of, progress_of
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry

@@ -13,15 +13,15 @@ from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.goal_rows import template_row
+from convergence.engine.compile.nested_content import name_of
+from convergence.engine.compile.submission import Submission
 from convergence.engine.nesting.beginnings import Beginning, Beginnings
-from convergence.engine.nesting.content import name_of
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
-from convergence.engine.operations.goal_rows import template_row
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.refusals import may_be_given
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import Overtaken, Traversals
+from convergence.engine.traversals.refusals import may_be_given
+from convergence.engine.traversals.traversals import Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
 from convergence.values import replace
 

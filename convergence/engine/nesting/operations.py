@@ -24,17 +24,17 @@ from convergence.db.repositories.reads.nested import NestingRow
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document
-from convergence.engine.caller import Caller
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.nesting.beginnings import Beginning, Beginnings, begun_before, carefully
 from convergence.engine.nesting.giving import GivenGoals, NestingLimits
 from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.wants import NestingResource, Wants
 from convergence.engine.operations.actions import Present
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.refusals import may_perform
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
-from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
+from convergence.engine.traversals.refusals import may_perform
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
 from convergence.resources.registry import Registry
 from convergence.values import replace

@@ -11,7 +11,7 @@ from convergence.core.views import PlanView
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.ports import Ports
 from convergence.db.scopes import StackAlone
-from convergence.engine.operations.traversals import Traversals
+from convergence.engine.traversals.traversals import Traversals
 from convergence.resources.registry import Registry
 
 

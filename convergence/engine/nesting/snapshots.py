@@ -12,12 +12,12 @@ from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
-from convergence.engine.caller import Caller
+from convergence.engine.callers.caller import Caller
 from convergence.engine.nesting.beginnings import Beginning, Beginnings
 from convergence.engine.nesting.wants import NestingResource
-from convergence.engine.operations.refusals import may_perform
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
-from convergence.engine.operations.traversals import Traversals
+from convergence.engine.traversals.refusals import may_perform
+from convergence.engine.traversals.traversals import Traversals
 from convergence.resources.nested import SNAPSHOT
 from convergence.resources.nesting import NestedStep
 

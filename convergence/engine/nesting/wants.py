@@ -16,12 +16,12 @@ from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
-from convergence.engine.nesting.content import UPDATE_POLICY, asked_inside, facade_of, submission_of
-from convergence.engine.nesting.goals import NestedGoals
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.nested_content import UPDATE_POLICY, asked_inside, facade_of, submission_of
+from convergence.engine.compile.nested_templates import NestedGoals
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.adoption import offered_by
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import Overtaken
+from convergence.engine.traversals.traversals import Overtaken
 from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
@@ -203,7 +203,7 @@ class Wants:
             members=lambda: self._members(present),
             present_parameters=_parameters(now),
             update_policy=self._policy(definition),
-            concealed=within(definition.concealed, PROPERTIES),
+            masked_paths=within(definition.masked_paths, PROPERTIES),
             required=lambda reference: self._required(stack, definition, reference),
         )
 
@@ -217,8 +217,8 @@ class Wants:
             metadata = template.resolve(made_from.metadata, {}, self._goals.yaql)
         except template.EvaluationFailed:
             metadata = {}
-        concealed = tuple((PROPERTIES, *path) for path in within(made_from.concealed, PROPERTIES))
-        return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, concealed)
+        masked_paths = tuple((PROPERTIES, *path) for path in within(made_from.masked_paths, PROPERTIES))
+        return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, masked_paths)
 
     def _policy(self, definition: Definition) -> Document:
         policy = template.resolve(definition.update_policy, {}, self._goals.yaql)

@@ -9,9 +9,9 @@ from convergence.db.repositories.progress import Underway, UntoldProgress
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
+from convergence.engine.notifications.stall_reports import waiting_for
 from convergence.engine.reads.formats import moment
 from convergence.engine.reads.progress import progress_of
-from convergence.engine.sweeper.stall_reports import waiting_for
 
 LIMIT = 100
 """Most operations that are told of in one turn."""

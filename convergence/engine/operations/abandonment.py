@@ -14,14 +14,14 @@ from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.refusals import busy
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
 from convergence.engine.reads.reading import Reading
+from convergence.engine.traversals.refusals import busy
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import METADATA, within
 
@@ -92,7 +92,7 @@ def _metadata(row: Resource) -> Json:
     """What the template says, as far as it may be shown."""
     if row.definition is None:
         return {}
-    shown: Json = masked_at(row.definition.metadata, within(row.definition.concealed, METADATA))
+    shown: Json = masked_at(row.definition.metadata, within(row.definition.masked_paths, METADATA))
     return shown
 
 

@@ -16,11 +16,11 @@ from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import Transactions
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.refusals import may_perform
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
+from convergence.engine.traversals.refusals import may_perform
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 
 MARKED = 'state changed by resource_mark_unhealthy api'
 """What is said of a resource that was marked, where the caller gives no reason."""

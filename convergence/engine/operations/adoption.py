@@ -11,7 +11,7 @@ from convergence import documents, errors, signing
 from convergence.core.adoption import ADOPTED
 from convergence.core.model import Json
 from convergence.core.request import Offer
-from convergence.engine.operations.submission import Submission
+from convergence.engine.compile.submission import Submission
 from convergence.secrecy import MASK
 from convergence.template.functions.base import type_name
 from convergence.template.merging import laid_over

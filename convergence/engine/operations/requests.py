@@ -10,7 +10,7 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.rows import Stack
-from convergence.engine.operations.submission import Submission
+from convergence.engine.compile.submission import Submission
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
 from convergence.core.ways import Consequence
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.refusals import may_go_back, no_way_back
+from convergence.engine.callers.caller import Caller
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.requests import require_traversal
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
+from convergence.engine.traversals.refusals import may_go_back, no_way_back
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 from convergence.template import Compiled
 
 

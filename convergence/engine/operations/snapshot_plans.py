@@ -8,10 +8,10 @@ from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort, SnapshotsPort
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.abandonment import data_of
 from convergence.engine.operations.actions import Present, still
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.submission import Submission
 from convergence.values import replace
 
 NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})

@@ -14,17 +14,17 @@ from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.documents import Document
-from convergence.engine.caller import Caller
+from convergence.engine.callers.caller import Caller
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.goal_rows import template_row
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.abandonment import nested_data
-from convergence.engine.operations.goal_rows import template_row
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.refusals import may_get_goal, may_perform
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
 from convergence.engine.reads import formats
+from convergence.engine.traversals.refusals import may_get_goal, may_perform
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 
 _LONGEST_NAME = 255
 

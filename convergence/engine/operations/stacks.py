@@ -15,22 +15,22 @@ from convergence.core.views import PlanView
 from convergence.core.ways import Consequence, Operation
 from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, ReaderPort
 from convergence.documents import Document
-from convergence.engine.caller import Caller
+from convergence.engine.callers.caller import Caller
+from convergence.engine.callers.credentials import Given
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.goal_rows import template_row
+from convergence.engine.compile.submission import Submission
+from convergence.engine.notifications.sinks import EventSinks
 from convergence.engine.operations.adoption import Adoption
-from convergence.engine.operations.credentials import Given
-from convergence.engine.operations.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
-from convergence.engine.operations.goal_rows import template_row
-from convergence.engine.operations.goals import Goals
 from convergence.engine.operations.options import StackLimits, StackOptions
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.refusals import may_cancel, may_get_goal
 from convergence.engine.operations.requests import RequestMark, require_traversal
-from convergence.engine.operations.sent_goal import SentGoal, amounts_to
-from convergence.engine.operations.sinks import EventSinks
-from convergence.engine.operations.starts import Start
-from convergence.engine.operations.submission import Submission
-from convergence.engine.operations.traversals import ROUNDS, Overtaken, Traversals
+from convergence.engine.operations.update_requests import SentGoal, amounts_to
 from convergence.engine.reads import formats
+from convergence.engine.traversals.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
+from convergence.engine.traversals.refusals import may_cancel, may_get_goal
+from convergence.engine.traversals.starts import Start
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 from convergence.values import replace
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')

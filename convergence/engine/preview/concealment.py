@@ -11,8 +11,8 @@ from convergence.core.rows import Resource
 from convergence.documents import AnyJson
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import (
-    concealed_texts,
     known_secrets,
+    masked_texts,
     secret_places,
     secret_properties,
     shown_properties,
@@ -58,14 +58,14 @@ class Concealment:
 
     def _places(self, definition: Definition, properties: Any) -> tuple[Path, ...]:
         declared = secret_places(self._registry, definition.type, properties) if isinstance(properties, dict) else ()
-        return (*within(definition.concealed, PROPERTIES), *declared)
+        return (*within(definition.masked_paths, PROPERTIES), *declared)
 
 
 def _secret_properties(registry: Registry, definition: Definition, row: Resource | None, wanted: Any) -> frozenset[str]:
     """What is secret of a resource as texts: of what there is and of what is wanted."""
     found = known_secrets(row, registry) if row is not None else frozenset()
     known = wanted if isinstance(wanted, dict) else {}
-    return found | secret_properties(registry, definition.type, known) | concealed_texts(definition, known)
+    return found | secret_properties(registry, definition.type, known) | masked_texts(definition, known)
 
 
 def known_values(value: Any) -> AnyJson:

@@ -13,12 +13,12 @@ from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
+from convergence.engine.compile.submission import Submission
 from convergence.engine.nesting.wants import Wants
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.submission import Submission
 from convergence.engine.preview.concealment import Concealment
-from convergence.engine.preview.inquiry import NO_ID, Inquiry, TypesAsked
-from convergence.engine.preview.planned_changes import (
+from convergence.engine.questions.inquiry import NO_ID, Inquiry, TypesAsked
+from convergence.engine.questions.planned_changes import (
     PlannedChange,
     PlannedChanges,
     PreviewedAction,

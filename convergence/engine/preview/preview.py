@@ -9,21 +9,21 @@ from convergence.core.failure import way_back
 from convergence.core.model import Json
 from convergence.db.ports import NO_CREDENTIALS, NOTHING_OBSERVED, CredentialsPort, KnownObjectsPort, ReaderPort
 from convergence.documents import Document
-from convergence.engine.asking import WANTS_CREDENTIALS, QuestionsPort
-from convergence.engine.caller import Caller
-from convergence.engine.operations.credentials import Given
-from convergence.engine.operations.goal_rows import summary
+from convergence.engine.callers.caller import Caller
+from convergence.engine.callers.credentials import Given
+from convergence.engine.compile.goal_rows import summary
+from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.options import StackOptions
-from convergence.engine.operations.refusals import may_go_back
 from convergence.engine.operations.rollbacks import earlier, is_taken_back
-from convergence.engine.operations.sent_goal import SentGoal
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.submission import Submission
+from convergence.engine.operations.update_requests import SentGoal
 from convergence.engine.preview.drifted import mark_drifted
 from convergence.engine.preview.foretelling import Foretelling, StackGoal, deleted_with
-from convergence.engine.preview.inquiry import NO_ID, Inquiry
-from convergence.engine.preview.planned_changes import PreviewedAction
+from convergence.engine.questions.inquiry import NO_ID, Inquiry
+from convergence.engine.questions.planned_changes import PreviewedAction
+from convergence.engine.questions.worker_questions import WANTS_CREDENTIALS, QuestionsPort
 from convergence.engine.reads import formats
+from convergence.engine.traversals.refusals import may_go_back
 from convergence.resources.registry import Registry
 from convergence.values import replace
 

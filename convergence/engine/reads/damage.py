@@ -10,7 +10,7 @@ from convergence import errors
 from convergence.core.rows import Stack
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
-from convergence.engine.operations.compiled_templates import MIB, LastUsed
+from convergence.engine.compile.cache import MIB, LastUsed
 from convergence.engine.reads import formats
 
 TOLD_FOR_S = 60.0

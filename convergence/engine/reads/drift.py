@@ -13,8 +13,8 @@ from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.db.ports import ObservationsPort, RosterPort
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
@@ -120,7 +120,7 @@ class DriftReads(Reading[StackReader]):
         return [(each, goals.get(each.row.name, {})) for each in known]
 
     def _wanted(self, definition: Definition, outputs: Mapping[str, Output], row: Resource) -> Mapping[str, Json]:
-        hidden = within(definition.concealed, PROPERTIES)
+        hidden = within(definition.masked_paths, PROPERTIES)
         try:
             resolved = template.resolve(definition.properties, outputs, evaluator(), None, hidden)
         except errors.ConvergenceError:
@@ -180,7 +180,7 @@ class DriftReads(Reading[StackReader]):
             place
             for definition in made_from(row)
             for place in (
-                *within(definition.concealed, PROPERTIES),
+                *within(definition.masked_paths, PROPERTIES),
                 *secret_places(self._goals.types, row.type, row.properties),
             )
         ]

@@ -13,8 +13,8 @@ from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.repositories.reads.inspection import FrontierNode
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading

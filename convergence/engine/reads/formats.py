@@ -14,7 +14,7 @@ from convergence.core.observation import DriftSummary
 from convergence.core.rows import Event, Resource, Stack
 from convergence.db.repositories.roster import Service
 from convergence.documents import Document
-from convergence.engine.operations.goal_rows import PARAMETER_TYPES, parameter_texts
+from convergence.engine.compile.goal_rows import PARAMETER_TYPES, parameter_texts
 from convergence.engine.reads.members import ShownMember
 from convergence.template.environment import VALUES
 from convergence.template.parameters import MASK, Source

@@ -12,8 +12,8 @@ from convergence.db.ports import KnownObjectsPort, RosterPort
 from convergence.db.repositories.reads.overview import Overview
 from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.explain import traversal_document

@@ -9,15 +9,15 @@ from convergence import errors
 from convergence.core.model import Json
 from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, RosterPort
 from convergence.documents import Document
-from convergence.engine.asking import WANTS_CREDENTIALS, QuestionsPort
-from convergence.engine.caller import Caller
-from convergence.engine.nesting.foresight import ForeseenStack
-from convergence.engine.operations.credentials import Given
-from convergence.engine.operations.goal_rows import template_description
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.permits import Permits
-from convergence.engine.operations.submission import Submission
-from convergence.engine.preview.inquiry import Doubt, Inquiry, doubts
+from convergence.engine.callers.caller import Caller
+from convergence.engine.callers.credentials import Given
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.goal_rows import template_description
+from convergence.engine.compile.nested_preview import ForeseenStack
+from convergence.engine.compile.submission import Submission
+from convergence.engine.questions.inquiry import Doubt, Inquiry, doubts
+from convergence.engine.questions.worker_questions import WANTS_CREDENTIALS, QuestionsPort
 from convergence.engine.reads import formats
 from convergence.resources.attributes import ABOUT_SHOW, SHOW
 from convergence.resources.generation import TemplateLanguage, generate

@@ -15,9 +15,9 @@ from convergence.core.model import Definition, Json, Output
 from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
-from convergence.engine.caller import Caller
-from convergence.engine.nesting.values import NestedReads, as_it_is, is_out_of_date
-from convergence.engine.operations.goals import Goals
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.reads.nested_values import NestedReads, as_it_is, is_out_of_date
 from convergence.resources.secrets import made_from
 from convergence.template.secrets import IsAsked, tells_hidden
 
@@ -112,7 +112,7 @@ class Reading(Generic[ReaderT]):
         def hides(name: str, attribute: str | None) -> bool:
             definitions = list(made_from(rows[name])) if name in rows else []
             definitions += [goal[name]] if name in goal else []
-            return any(tells_hidden(each, attribute, self._goals.discretion) for each in definitions)
+            return any(tells_hidden(each, attribute, self._goals.secret_policy) for each in definitions)
 
         return hides
 

@@ -31,10 +31,10 @@ def with_signals(
 
     :param software: where software configurations and deployments are kept.
     """
-    if row.type not in types or not types.get(row.type).adds_metadata():
+    if row.type not in types or not types.get(row.type).implements('metadata'):
         return metadata
     kind = types.get(row.type)
-    logs.conceal(known_secrets(row, types))
+    logs.mask_also(known_secrets(row, types))
     try:
         call = build_call(
             kind,

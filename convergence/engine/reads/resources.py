@@ -14,10 +14,10 @@ from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.repositories.reads.inspection import EventPage
 from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
-from convergence.engine.asking import LOOK_S, QuestionsPort
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
-from convergence.engine.preview.planned_changes import last_applied
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.questions.planned_changes import last_applied
+from convergence.engine.questions.worker_questions import LOOK_S, QuestionsPort
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import paths_below
 from convergence.engine.reads.filters import (
@@ -34,7 +34,7 @@ from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
 from convergence.resources.attributes import attribute_names, attributes_to_ask_for
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply
-from convergence.resources.secrets import is_concealed, shown_attributes, shown_properties
+from convergence.resources.secrets import is_masked, shown_attributes, shown_properties
 from convergence.rpc.engine_api import EventQuery
 from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
@@ -238,7 +238,7 @@ class ResourceReads(Reading[StackReader]):
             return TypeReply(is_known=True)
         kind = self._goals.types.get(row.type)
         names = attributes_to_ask_for(kind, wanted, formats.attributes(row))
-        names = tuple(name for name in names if not is_concealed(row, name, self._goals.discretion))
+        names = tuple(name for name in names if not is_masked(row, name, self._goals.secret_policy))
         if kind.nests or not names:
             return TypeReply(is_known=True)
         identity = (stack.id, stack.name, stack.project_id)
@@ -259,7 +259,7 @@ class ResourceReads(Reading[StackReader]):
         if row.output is not None and row.type in self._goals.types:
             declared = attribute_names(self._goals.types.get(row.type))
         attributes = {**formats.attributes(row, (*declared, *wanted)), **read}
-        shown = shown_attributes(attributes, row, self._goals.discretion)
+        shown = shown_attributes(attributes, row, self._goals.secret_policy)
         masked: dict[str, Json] = without(shown, self._goals.secrets_of(row))
         return masked
 
@@ -315,7 +315,7 @@ def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
         return {}
     try:
         metadata = template.resolve(row.definition.metadata, outputs, evaluator())
-        shown: Json = masked_at(metadata, within(row.definition.concealed, METADATA))
+        shown: Json = masked_at(metadata, within(row.definition.masked_paths, METADATA))
         return shown
     except errors.ConvergenceError:
         return {}

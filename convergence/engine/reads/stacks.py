@@ -11,10 +11,10 @@ from convergence.core.rows import Stack
 from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
 from convergence.db.repositories.reads.stacks import StackFilter, StackReader
 from convergence.documents import Document
-from convergence.engine.caller import Caller
-from convergence.engine.operations.goals import Goals
-from convergence.engine.operations.shown_outputs import ShownOutputs
-from convergence.engine.operations.submission import Submission
+from convergence.engine.callers.caller import Caller
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.shown_outputs import ShownOutputs
+from convergence.engine.compile.submission import Submission
 from convergence.engine.reads import formats
 from convergence.engine.reads.damage import Damages
 from convergence.engine.reads.filters import stack_query
@@ -158,7 +158,7 @@ class StackReads(Reading[StackReader]):
         kept = (summary or {}).get('outputs')
         if kept is not None:
             goal = ShownOutputs.from_document(kept)
-            logs.conceal(goal.secrets)
+            logs.mask_also(goal.secrets)
             return goal
         compiled = self._compiled(stack)
         return ShownOutputs({}) if compiled is None else ShownOutputs.of(compiled)

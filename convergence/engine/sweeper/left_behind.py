@@ -12,7 +12,7 @@ from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.sweeps import EndedTraversal
-from convergence.engine.operations.traversals import Overtaken, Traversals
+from convergence.engine.traversals.traversals import Overtaken, Traversals
 
 LOG = logging.getLogger(__name__)
 

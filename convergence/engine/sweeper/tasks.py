@@ -23,9 +23,9 @@ from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
 from convergence.engine.nesting.operations import Nesting
-from convergence.engine.operations.traversals import Traversals
 from convergence.engine.sweeper.left_behind import LeftBehind
 from convergence.engine.sweeper.reach import Reach
+from convergence.engine.traversals.traversals import Traversals
 from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class SweepTasks:
     :param enrolment: has the objects observed of stacks that have come to rest.
     :param repairs: begins at most so many repairs of what observers have found changed.
     :param pending: tells which tasks have something to do.
-    :param repair_pauses: see `convergence.engine.operations.repairs.RepairOptions.pauses`.
+    :param repair_pauses: see `convergence.engine.drift.requested_repairs.RepairOptions.pauses`.
     :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
     """
 

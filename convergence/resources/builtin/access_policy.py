@@ -37,7 +37,7 @@ class AccessPolicy(ResourceType[AccessProperties]):
         return Done(physical_name(call))
 
     @override
-    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterator[str]:
+    def cross_check(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterator[str]:
         """Every allowed resource must be there."""
         allowed = properties.get('AllowedResources')
         for name in allowed if isinstance(allowed, list) else ():

@@ -381,7 +381,7 @@ def heat_type(name: str, plugin: type[Any]) -> HeatType:
         'plugin': plugin,
         'name': name,
         'token_enforced': name in SETS,
-        'removed_first': name in NAMED,
+        'delete_before_create': name in NAMED,
     }
     if name in BY_KEY:
         more['create_settles_s'] = None

@@ -22,7 +22,7 @@ class GivesWay(ResourceType[Any]):
     _at_work: Callable[..., Any]
 
     @override
-    def give_way(self, call: Call[Any]) -> None:
+    def release_for_replacement(self, call: Call[Any]) -> None:
         """``prepare_for_replace``. What the class keeps is stored before it goes on."""
         with self._giving(call) as at_work:
             at_work.one.begin_giving_way()
@@ -30,7 +30,7 @@ class GivesWay(ResourceType[Any]):
             at_work.one.store_data()
 
     @override
-    def take_back(self, call: Call[Any]) -> None:
+    def reclaim(self, call: Call[Any]) -> None:
         """``restore_prev_rsrc``, as it is called on a successor: on one that was never made, for all have given way."""
         with self._giving(call) as at_work:
             successor = self._bridged(call.name, at_work.definition(call.properties), at_work.stack)

@@ -44,11 +44,11 @@ SENT = [
 @pytest.mark.parametrize(('name', 'event_type', 'payload', 'expected'), SENT)
 def test_an_event_is_about_the_objects_that_it_names(name, event_type, payload, expected):
     kind = manifest().types()[name]
-    assert kind.hears()
+    assert kind.implements('notified')
     assert sorted(kind.notified(event_type, payload)) == sorted(expected)
 
 
 def test_only_types_hear_that_can_look():
     types = manifest().types()
-    assert sorted(EVENTS) == [name for name, kind in sorted(types.items()) if kind.hears()]
-    assert all(types[name].observes() for name in EVENTS)
+    assert sorted(EVENTS) == [name for name, kind in sorted(types.items()) if kind.implements('notified')]
+    assert all(types[name].implements('observe') for name in EVENTS)

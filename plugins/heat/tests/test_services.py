@@ -366,7 +366,7 @@ def test_a_worker_that_runs_imports_the_classes():
         'loading.register(cfg.CONF)\n'
         'cfg.CONF([], project="convergence", default_config_files=[])\n'
         'from convergence_heat.library import load\n'
-        'assert load("OS::Nova::Server").can_find()\n'
+        'assert load("OS::Nova::Server").implements("find")\n'
     )
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', program],

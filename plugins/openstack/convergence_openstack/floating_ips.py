@@ -74,9 +74,9 @@ class FloatingIPAssociation(CloudType):
             return Done(call.resource_id, task.changed_data())
 
     @override
-    def can_find(self) -> bool:
-        """A second creation tells the same."""
-        return False
+    def implements(self, hook: str) -> bool:
+        """No `find`: a second creation answers with the same object."""
+        return hook != 'find' and super().implements(hook)
 
     @override
     def change(self, task: Task, changed: frozenset[str], before: Mapping[str, Any]) -> Answer:

@@ -28,7 +28,7 @@ class KeyPair(KeyedType):
     Properties, Attributes = KeyPairProperties, KeyPairAttributes
     sorts: ClassVar[Mapping[str, Sort]] = {'user': USER}
     sent: ClassVar[Mapping[str, str]] = {'name': 'name', 'public_key': 'public_key', 'type': 'type', 'user': 'user_id'}
-    is_name = removed_first = True
+    is_name = delete_before_create = True
 
     @override
     def refuse(self, given: Mapping[str, Any]) -> str | None:

@@ -119,7 +119,7 @@ class Port(NeutronType):
         return super().read(task, shown, name)
 
     @override
-    def give_way(self, call: Call[Any]) -> None:
+    def release_for_replacement(self, call: Call[Any]) -> None:
         """Another port is about to be made, perhaps with its addresses."""
         with at_work(call, Action.DELETE) as task:
             had = [dict(each) for each in self.shown(task)['fixed_ips']]
@@ -130,7 +130,7 @@ class Port(NeutronType):
                 self._changed(task, {'fixed_ips': []})
 
     @override
-    def take_back(self, call: Call[Any]) -> None:
+    def reclaim(self, call: Call[Any]) -> None:
         """It is wanted after all."""
         if HAD not in call.data:
             return

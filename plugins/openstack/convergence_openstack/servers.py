@@ -200,14 +200,14 @@ class Server(CloudType):
         return self._be(call, Action.RESUME, 'ACTIVE', 'resume')
 
     @override
-    def give_way(self, call: Call[Any]) -> None:
+    def release_for_replacement(self, call: Call[Any]) -> None:
         """Another server is about to be made, perhaps with its ports."""
         with at_work(call, Action.DELETE) as task:
             task.resolve(self.sorts)
             yielding.give(task)
 
     @override
-    def take_back(self, call: Call[Any]) -> None:
+    def reclaim(self, call: Call[Any]) -> None:
         """It is wanted after all."""
         with at_work(call, Action.DELETE) as task:
             yielding.take(task)

@@ -71,7 +71,11 @@ def test_properties_and_attributes_are_those_of_heat(name):
         *differences(attributes(ours), attributes(theirs), f'{name}: attributes'),
         *differences(ours.get('rules', []), theirs.get('rules', []), f'{name}: rules'),
         *differences(ours.get('retry'), theirs.get('retry'), f'{name}: retry'),
-        *differences(ours.get('removed_first', False), theirs.get('removed_first', False), f'{name}: removed_first'),
+        *differences(
+            ours.get('delete_before_create', False),
+            theirs.get('delete_before_create', False),
+            f'{name}: delete_before_create',
+        ),
         *differences(ours.get('reference_of'), theirs.get('reference_of'), f'{name}: reference_of'),
     ]
     assert found == []
@@ -84,9 +88,9 @@ def test_what_can_be_done_with_a_resource_of_heat_can_be_done_here(name):
     theirs = convergence_heat.manifest().types()[name]
     own = {*OURS[name]['methods'], 'implied', 'notified', 'reference_id', 'check'}
     assert set(THEIRS[name]['methods']) - own == set()
-    for ability in ('implies', 'plans', 'validates', 'gives_way', 'hears', 'observes'):
-        assert getattr(offered, ability)() >= getattr(theirs, ability)(), ability
-    assert offered.can_find() or offered.token_enforced
+    for hook in ('implied', 'plan', 'validate', 'release_for_replacement', 'notified', 'observe'):
+        assert offered.implements(hook) >= theirs.implements(hook), hook
+    assert offered.implements('find') or offered.token_enforced
 
 
 def test_no_departure_is_listed_that_is_none():

@@ -34,13 +34,13 @@ def compiled(wanted):
 
 
 def test_hidden_values_are_hidden_parameters_and_each_stands_once():
-    concealed = [('properties', 'password'), ('properties', 'users', 1, 'key'), ('metadata', 'cloud')]
+    masked_paths = [('properties', 'password'), ('properties', 'users', 1, 'key'), ('metadata', 'cloud')]
     members = {
         name: member(
             'Some::Type',
             {'name': name, 'password': SECRET, 'users': [{'key': 'plain'}, {'key': SECRET}], 'absent': None},
             {'cloud': {'key': SECRET}},
-            concealed=concealed,
+            masked_paths=masked_paths,
         )
         for name in '01'
     }
@@ -51,9 +51,9 @@ def test_hidden_values_are_hidden_parameters_and_each_stands_once():
     definitions = compiled(wanted).goal.definitions
     assert definitions['1'].properties == members['1'].body['properties']
     assert definitions['1'].metadata == {'cloud': {'key': SECRET}}
-    assert set(definitions['1'].hidden) == set(concealed)
+    assert set(definitions['1'].hidden) == set(masked_paths)
     assert present_members(again(wanted)) == {
-        name: GroupMember(each.body, (*concealed[:2], ('metadata', 'cloud'))) for name, each in members.items()
+        name: GroupMember(each.body, (*masked_paths[:2], ('metadata', 'cloud'))) for name, each in members.items()
     }
 
 
@@ -72,7 +72,7 @@ def test_what_looks_like_a_function_stays_data():
 
 
 def test_a_whole_section_that_is_hidden_is_hidden_value_by_value():
-    wanted = nested_template({'a': member('Some::Type', {'one': 1, 'two': SECRET}, concealed=[('properties',)])})
+    wanted = nested_template({'a': member('Some::Type', {'one': 1, 'two': SECRET}, masked_paths=[('properties',)])})
     assert compiled(wanted).goal.definitions['a'].properties == {'one': 1, 'two': SECRET}
     assert len(wanted.hidden) == 2
 

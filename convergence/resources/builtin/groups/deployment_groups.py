@@ -86,7 +86,7 @@ class SoftwareDeploymentGroup(NestedType[Any]):
         given = {each.name: getattr(call.properties, each.name) for each in fields(call.properties)}
         policy: DeploymentGroupPolicy = PropertySchema.of(DeploymentGroupPolicy).parse(context.update_policy)
         members = {
-            name: self._member(given, name, server, context.concealed) for name, server in given[SERVERS].items()
+            name: self._member(given, name, server, context.masked_paths) for name, server in given[SERVERS].items()
         }
         batches = policy.batch_create if context.action == 'CREATE' else policy.rolling_update
         rolling = None if batches is None else BatchPolicy(batches.max_batch_size, 0, batches.pause_time)
@@ -94,19 +94,19 @@ class SoftwareDeploymentGroup(NestedType[Any]):
 
     @override
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """The deployment on any server."""
         name = SERVER
-        made = self._member(properties, name, UNKNOWN, concealed)
+        made = self._member(properties, name, UNKNOWN, masked_paths)
         yield ForeseenTemplate((), ('resources', name, 'properties'), nested_template({name: made}))
 
-    def _member(self, given: Mapping[str, Any], name: str, server: Any, concealed: Iterable[Path]) -> GroupMember:
+    def _member(self, given: Mapping[str, Any], name: str, server: Any, masked_paths: Iterable[Path]) -> GroupMember:
         properties = {key: value for key, value in given.items() if key != SERVERS}
         return member(
             self.member_type,
             {**properties, SERVER: server},
-            concealed=[found for path in concealed for found in _in_member(path, name)],
+            masked_paths=[found for path in masked_paths for found in _in_member(path, name)],
         )
 
     @override

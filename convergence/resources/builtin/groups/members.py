@@ -31,11 +31,11 @@ class GroupMember:
     """One member of a group.
 
     :param body: the resource as a template writes it, without any function.
-    :param concealed: where values stand in it that nobody may be shown.
+    :param masked_paths: where values stand in it that nobody may be shown.
     """
 
     body: Mapping[str, Json]
-    concealed: tuple[Path, ...] = ()
+    masked_paths: tuple[Path, ...] = ()
 
 
 def member(
@@ -44,13 +44,13 @@ def member(
     metadata: Mapping[str, Json] | None = None,
     *,
     depends_on: Sequence[str] = (),
-    concealed: Iterable[Path] = (),
+    masked_paths: Iterable[Path] = (),
 ) -> GroupMember:
     """A member of a type.
 
     :param properties: those that are null count as not given.
     :param depends_on: names of the members that must be there first.
-    :param concealed: where values stand that nobody may be shown: paths that begin with ``properties`` or ``metadata``.
+    :param masked_paths: places of values to mask: paths that begin with ``properties`` or ``metadata``.
     """
     body: JsonObject = {'type': type_name}
     given: JsonObject = {name: value for name, value in (properties or {}).items() if value is not None}
@@ -60,7 +60,7 @@ def member(
         body['metadata'] = dict(metadata)
     if depends_on:
         body['depends_on'] = [*depends_on]
-    return GroupMember(body, tuple(concealed))
+    return GroupMember(body, tuple(masked_paths))
 
 
 def indexed(value: Json, variable: str, index: str) -> Json:
@@ -117,10 +117,10 @@ def present_members(context: NestingContext) -> dict[str, GroupMember]:
     resources, hidden = template.get('resources'), hidden_names(template)
     found: dict[str, GroupMember] = {}
     for name, body in resources.items() if isinstance(resources, dict) else ():
-        concealed: list[Path] = []
-        plain = _plain(body, context.present_parameters, hidden, (), concealed)
+        masked_paths: list[Path] = []
+        plain = _plain(body, context.present_parameters, hidden, (), masked_paths)
         assert isinstance(plain, dict)
-        found[name] = GroupMember(plain, tuple(concealed))
+        found[name] = GroupMember(plain, tuple(masked_paths))
     return found
 
 
@@ -149,10 +149,10 @@ class _Parameters:
 
     def body(self, each: GroupMember) -> JsonObject:
         """A member as the template writes it."""
-        return {key: self._section(value, key, each.concealed) for key, value in each.body.items()}
+        return {key: self._section(value, key, each.masked_paths) for key, value in each.body.items()}
 
-    def _section(self, value: Json, key: str, concealed: Sequence[Path]) -> Json:
-        below = [path[1:] for path in concealed if path and path[0] == key]
+    def _section(self, value: Json, key: str, masked_paths: Sequence[Path]) -> Json:
+        below = [path[1:] for path in masked_paths if path and path[0] == key]
         if key not in ('properties', 'metadata'):
             return value
         if not isinstance(value, dict):
@@ -163,26 +163,26 @@ class _Parameters:
             name: self.written(item, [path[1:] for path in below if path[0] == name]) for name, item in value.items()
         }
 
-    def written(self, value: Any, concealed: Sequence[Path]) -> Json:
+    def written(self, value: Any, masked_paths: Sequence[Path]) -> Json:
         """A value as the template writes it."""
         if value is UNKNOWN:
             self.declared[NOT_KNOWN] = {'type': 'json'}
             return {GET: NOT_KNOWN}
-        return self._known_value(value, concealed)
+        return self._known_value(value, masked_paths)
 
-    def _known_value(self, value: Json, concealed: Sequence[Path]) -> Json:
-        if () in concealed:
+    def _known_value(self, value: Json, masked_paths: Sequence[Path]) -> Json:
+        if () in masked_paths:
             return value if value is None else self._named(value, is_hidden=True)
         if isinstance(value, dict):
             if len(value) == 1 and not function_names().isdisjoint(value):
-                return self._named(value, is_hidden=bool(concealed))
+                return self._named(value, is_hidden=bool(masked_paths))
             return {
-                key: self.written(item, [path[1:] for path in concealed if path[0] == key])
+                key: self.written(item, [path[1:] for path in masked_paths if path[0] == key])
                 for key, item in value.items()
             }
         if isinstance(value, list):
             return [
-                self.written(item, [path[1:] for path in concealed if path[0] == index])
+                self.written(item, [path[1:] for path in masked_paths if path[0] == index])
                 for index, item in enumerate(value)
             ]
         return value
@@ -209,16 +209,16 @@ def _type_of(value: Json) -> str:
 
 
 def _plain(
-    value: Json, parameters: Mapping[str, Json], hidden: Collection[str], path: Path, concealed: list[Path]
+    value: Json, parameters: Mapping[str, Json], hidden: Collection[str], path: Path, masked_paths: list[Path]
 ) -> Json:
     """A value without the calls that `_Parameters` has written."""
     if isinstance(value, dict):
         name = value.get(GET) if len(value) == 1 else None
         if isinstance(name, str):
             if name in hidden:
-                concealed.append(path)
+                masked_paths.append(path)
             return parameters.get(name)
-        return {key: _plain(item, parameters, hidden, (*path, key), concealed) for key, item in value.items()}
+        return {key: _plain(item, parameters, hidden, (*path, key), masked_paths) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item, parameters, hidden, (*path, index), concealed) for index, item in enumerate(value)]
+        return [_plain(item, parameters, hidden, (*path, index), masked_paths) for index, item in enumerate(value)]
     return value

@@ -63,19 +63,19 @@ class ResourceChain(GroupType[ResourceChainProperties]):
                 type_name,
                 given.resource_properties,
                 depends_on=before,
-                concealed=_concealed(context.concealed),
+                masked_paths=_masked(context.masked_paths),
             )
         return nested_template(members)
 
     @override
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """Each resource, but for what depends on what."""
         types, given = properties.get(TYPES), properties.get(PROPERTIES)
         for number, type_name in enumerate(types if isinstance(types, list) else ()):
             if isinstance(type_name, str):
-                made = member(type_name, given if isinstance(given, dict) else None, concealed=_concealed(concealed))
+                made = member(type_name, given if isinstance(given, dict) else None, masked_paths=_masked(masked_paths))
                 at: Path = ('resources', str(number))
                 stack = nested_template({str(number): made})
                 yield ForeseenTemplate((TYPES, number), (*at, 'type'), stack)
@@ -83,6 +83,6 @@ class ResourceChain(GroupType[ResourceChainProperties]):
                     yield ForeseenTemplate((PROPERTIES,), (*at, 'properties'), stack)
 
 
-def _concealed(concealed: Iterable[Path]) -> list[Path]:
+def _masked(masked_paths: Iterable[Path]) -> list[Path]:
     """Where values stand in a member that nobody may be shown."""
-    return [('properties', *path[1:]) for path in concealed if path and path[0] == PROPERTIES]
+    return [('properties', *path[1:]) for path in masked_paths if path and path[0] == PROPERTIES]

@@ -162,7 +162,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
         }
 
         def made(name: str) -> GroupMember:
-            return made_from(definition, properties.index_var, name, context.concealed)
+            return made_from(definition, properties.index_var, name, context.masked_paths)
 
         def goal() -> MembersWanted:
             if context.adopted is None or len(context.adopted) != properties.count:
@@ -186,7 +186,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
 
     @override
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """The first member, if there is going to be any."""
         definition = properties.get(DEFINITION)
@@ -195,7 +195,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
         variable = properties.get('index_var')
         first = '0'
         if isinstance(definition.get('type'), str):
-            made = made_from(definition, variable if isinstance(variable, str) else first, first, concealed)
+            made = made_from(definition, variable if isinstance(variable, str) else first, first, masked_paths)
             yield ForeseenTemplate((DEFINITION,), ('resources', first), nested_template({first: made}))
 
     @override
@@ -206,23 +206,23 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
         return super().attribute(call, name)
 
 
-def made_from(definition: Mapping[str, Any], variable: str, name: str, concealed: Sequence[Path]) -> GroupMember:
+def made_from(definition: Mapping[str, Any], variable: str, name: str, masked_paths: Sequence[Path]) -> GroupMember:
     """A member.
 
     :param definition: the property that says what the members are.
     :param variable: what stands in the properties for the number of the member.
-    :param concealed: where values stand in the properties of the group that nobody may be shown.
+    :param masked_paths: where values stand in the properties of the group that nobody may be shown.
     """
     properties, metadata = (
         value if isinstance(value := definition.get(key), dict) else None for key in ('properties', 'metadata')
     )
-    within = [path[1:] for path in concealed if path and path[0] == DEFINITION]
+    within = [path[1:] for path in masked_paths if path and path[0] == DEFINITION]
     everything: list[Path] = [('properties',), ('metadata',)]
     return member(
         str(definition['type']),
         {key: indexed(value, variable, name) for key, value in (properties or {}).items()},
         metadata,
-        concealed=everything if () in within else within,
+        masked_paths=everything if () in within else within,
     )
 
 

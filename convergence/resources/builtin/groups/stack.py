@@ -94,18 +94,18 @@ class StackResource(NestedType[StackProperties]):
         return StackWanted(
             given.template,
             given.parameters,
-            hidden=_hidden(given.parameters, 'parameters', context.concealed),
+            hidden=_hidden(given.parameters, 'parameters', context.masked_paths),
             timeout_mins=given.timeout,
         )
 
     @override
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """The template, if it is known."""
         text = properties.get('template')
         if isinstance(text, str):
-            yield _foreseen(('template',), text, properties.get('parameters'), 'parameters', concealed)
+            yield _foreseen(('template',), text, properties.get('parameters'), 'parameters', masked_paths)
 
     @override
     def attribute(self, call: Call[StackProperties], name: str) -> Json:
@@ -153,13 +153,13 @@ class AwsStack(NestedType[AwsStackProperties]):
         return StackWanted(
             _file(given.template_url, context.files),
             parameters,
-            hidden=_hidden(parameters, 'Parameters', context.concealed),
+            hidden=_hidden(parameters, 'Parameters', context.masked_paths),
             timeout_mins=given.timeout_in_minutes,
         )
 
     @override
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """The file, if it is known which.
 
@@ -168,7 +168,7 @@ class AwsStack(NestedType[AwsStackProperties]):
         url = properties.get('TemplateURL')
         if isinstance(url, str):
             text = _file(url, files)
-            yield _foreseen(('TemplateURL',), text, properties.get('Parameters'), 'Parameters', concealed)
+            yield _foreseen(('TemplateURL',), text, properties.get('Parameters'), 'Parameters', masked_paths)
 
     @override
     def attribute(self, call: Call[AwsStackProperties], name: str) -> Json:
@@ -185,13 +185,13 @@ def _file(url: str, files: Mapping[str, str]) -> str:
     return files[url]
 
 
-def _foreseen(path: Path, text: str, parameters: Any, key: str, concealed: Sequence[Path]) -> ForeseenTemplate:
+def _foreseen(path: Path, text: str, parameters: Any, key: str, masked_paths: Sequence[Path]) -> ForeseenTemplate:
     known = parameters if isinstance(parameters, dict) else {}
     # Each value is checked against the declaration, and so it has to be known as a whole.
     given = {name: value for name, value in known.items() if not has_unknown(value)}
-    return ForeseenTemplate(path, (), StackWanted(text, given, hidden=_hidden(given, key, concealed)))
+    return ForeseenTemplate(path, (), StackWanted(text, given, hidden=_hidden(given, key, masked_paths)))
 
 
-def _hidden(parameters: Mapping[str, Json], key: str, concealed: Iterable[Path]) -> frozenset[str]:
-    below = [path[1:] for path in concealed if path and path[0] == key]
+def _hidden(parameters: Mapping[str, Json], key: str, masked_paths: Iterable[Path]) -> frozenset[str]:
+    below = [path[1:] for path in masked_paths if path and path[0] == key]
     return frozenset(parameters) if () in below else frozenset(str(path[0]) for path in below)

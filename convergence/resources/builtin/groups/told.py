@@ -23,7 +23,7 @@ class GroupType(NestedType[P]):
     own: ClassVar[tuple[str, ...]] = ('refs', 'refs_map', ATTRIBUTES)
 
     @override
-    def keys_before_members(self, name: str) -> int | None:
+    def attribute_prefix_len(self, name: str) -> int | None:
         """Keys behind an attribute of all members go into what each of them tells."""
         if name == ATTRIBUTES:
             return 1

@@ -136,7 +136,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
             context,
             Membership(
                 call.token,
-                member_of(properties.resource, context.concealed),
+                member_of(properties.resource, context.masked_paths),
                 self.bounds(call).within(size),
                 rolling,
                 properties.desired_capacity,
@@ -152,18 +152,18 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         cooldowns: Mapping[str, Json],
     ) -> StackWanted:
         """Those that are there, but for the oldest, and new ones."""
-        member = member_of(call.properties.resource, context.concealed)
+        member = member_of(call.properties.resource, context.masked_paths)
         desired = call.properties.desired_capacity
         return stack_of(context, Membership(call.token, member, size, desired=desired), cooldowns)
 
     @override
-    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+    def cross_check(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
         """Sizes that do not fit together: what the members are made from is hardly ever known as a whole."""
         return wrong_sizes(*(properties.get(name) for name in ('min_size', 'max_size', 'desired_capacity')))
 
     @override
     def foreseen(
-        self, properties: Mapping[str, Any], files: Mapping[str, str], concealed: Sequence[Path]
+        self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[ForeseenTemplate]:
         """A member, if there may be any."""
         definition = properties.get(RESOURCE)
@@ -175,11 +175,11 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
             if key in ('properties', 'metadata') or not has_unknown(value)
         }
         if isinstance(known.get('type'), str):
-            made = nested_template({SAMPLE: member_of(known, concealed)})
+            made = nested_template({SAMPLE: member_of(known, masked_paths)})
             yield ForeseenTemplate((RESOURCE,), ('resources', SAMPLE), made)
 
     @override
-    def keys_before_members(self, name: str) -> int | None:
+    def attribute_prefix_len(self, name: str) -> int | None:
         """Keys behind the name of an attribute go into what each member tells."""
         return 1 if name in ('outputs', 'outputs_list') else None
 
@@ -218,9 +218,9 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         return one_of(call, list(members), name.removeprefix(OF_ONE))
 
 
-def member_of(definition: Mapping[str, Json], concealed: Sequence[Path]) -> GroupMember:
+def member_of(definition: Mapping[str, Json], masked_paths: Sequence[Path]) -> GroupMember:
     """The members that a definition makes."""
-    within = tuple(path[1:] for path in concealed if path and path[0] == RESOURCE)
+    within = tuple(path[1:] for path in masked_paths if path and path[0] == RESOURCE)
     body = {key: value for key, value in definition.items() if value is not None}
     return GroupMember(body, (tuple((key,) for key in body if key != 'type') if () in within else within))
 

@@ -169,7 +169,7 @@ def server_of(
     tags += [
         {'Key': key, 'Value': value} for number, (key, value) in enumerate(own_tags.items()) if number or not has_family
     ]
-    return member(SCALED, {**found.properties, 'Tags': tags, **more}, found.metadata, concealed=found.concealed)
+    return member(SCALED, {**found.properties, 'Tags': tags, **more}, found.metadata, masked_paths=found.masked_paths)
 
 
 class InstanceGroup(NestedType[Any]):
@@ -187,7 +187,7 @@ class InstanceGroup(NestedType[Any]):
         return stack_of(context, Membership(call.token, server, size, rolling, types={SCALED: INSTANCE}))
 
     @override
-    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+    def cross_check(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
         """Load balancers: the launch configuration is known only once it is there."""
         return named_balancers(properties)
 
@@ -279,7 +279,7 @@ class AwsAutoScalingGroup(ScaledType[Any]):
     UpdatePolicy: ClassVar[type[Any] | None] = AwsAutoScalingGroupPolicy
 
     @override
-    def unfit(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
+    def cross_check(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
         """Sizes that do not fit together, and what is not offered. The launch configuration is known only later."""
         sizes = (properties.get(name) for name in ('MinSize', 'MaxSize', 'DesiredCapacity'))
         missing = relied_on(AwsAutoScalingGroupProperties, properties)

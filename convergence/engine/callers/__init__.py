@@ -1,0 +1,1 @@
+"""Callers of the engine: identity, permits and credentials."""

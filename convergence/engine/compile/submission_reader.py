@@ -1,0 +1,104 @@
+"""What users send, in whatever form, as what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from convergence import errors, template
+from convergence.core.model import Json
+from convergence.engine.compile.cache import LastUsed, made_from
+from convergence.engine.compile.submission import Submission
+from convergence.template.environment import VALUES
+from convergence.template.merging import laid_over, merge_environments
+from convergence.template.problems import Problems
+from convergence.template.sources import read
+
+GivenEnvironment = Mapping[str, Json] | str
+"""What a user sends as an environment: a map, or its text."""
+
+
+class Sent:
+    """Reads templates and environments.
+
+    :param limits: what a template may hold.
+    :param installation: what templates find where nobody is asked whether their values are right.
+    :param most_bytes: what is kept of what templates declare.
+    """
+
+    def __init__(self, limits: template.Limits, installation: template.Installation, most_bytes: int) -> None:
+        self._limits = limits
+        self._accepted = installation
+        self._declared: LastUsed[Mapping[str, template.Parameter]] = LastUsed(most_bytes)
+
+    def submission(
+        self,
+        source: str | Mapping[str, Json],
+        params: GivenEnvironment | Sequence[GivenEnvironment] | None = None,
+        files: Mapping[str, str] | None = None,
+        environment_files: Sequence[str] | None = None,
+    ) -> Submission:
+        """What a request says a stack should be.
+
+        :param params: an environment, or several: each is laid over those before.
+        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
+        :raises StackValidationFailed: carries what is wrong with the environment files.
+        """
+        self._limits.check_names('files', files or {})
+        environment, files = self.environment(params or {}), dict(files or {})
+        if environment_files:
+            # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
+            declared = self._declares(source, files)
+            environment = merge_environments(environment_files, files, environment, declared, self._limits)
+        # They have said what they had to say, and are kept apart: what stands in them may be secret.
+        said = {name: files.pop(name) for name in dict.fromkeys(environment_files or ())}
+        return Submission(source, environment, files, said)
+
+    def _declares(self, source: str | Mapping[str, Json], files: Mapping[str, str]) -> Mapping[str, template.Parameter]:
+        """The parameters that a template declares."""
+        key = made_from({'template': source if isinstance(source, str) else dict(source)}, '')
+        declared = self._declared.get(key)
+        if declared is None:
+            compiled = template.analyse(
+                source,
+                identity=template.StackIdentity('', '', ''),
+                files=files,
+                installation=self._accepted,
+                require_parameters=template.Require.NONE,
+            )
+            declared = compiled.parameters
+            if not len(compiled.problems):
+                self._declared.keep(key, declared)
+        return declared
+
+    def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
+        """A template as a map, whatever form it was sent in.
+
+        :raises StackValidationFailed: it is not even a document.
+        """
+        problems = Problems()
+        root = read(source, 'template', self._limits, problems).root
+        problems.raise_any()
+        return dict(root) if isinstance(root, dict) else {}
+
+    def environment(self, params: GivenEnvironment | Sequence[GivenEnvironment]) -> dict[str, Json]:
+        """The sections of an environment, or of several: each is laid over those before.
+
+        :raises StackValidationFailed: carries what is wrong with a text.
+        :raises RequestLimitExceeded: it names more parameters than anybody needs.
+        """
+        whole: dict[str, Json] = {}
+        for layer in [params] if isinstance(params, (str, Mapping)) else params:
+            sections = self._sections(layer) if isinstance(layer, str) else layer
+            for name in VALUES:
+                values = sections.get(name)
+                self._limits.check_names(f'{name} of the environment', values if isinstance(values, dict) else {})
+            whole = laid_over(whole, sections)
+        return whole
+
+    def _sections(self, text: str) -> dict[str, Json]:
+        problems = Problems()
+        root = read(text, 'environment', self._limits, problems).root if text.strip() else {}
+        problems.raise_any()
+        if not isinstance(root, dict):
+            raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')
+        return dict(root)

@@ -1,0 +1,1 @@
+"""Drift: which objects are observed, what is accepted, and what is repaired."""

@@ -1,0 +1,148 @@
+"""Puts right what observers have found changed, where that is the policy: by ordinary operations on the stacks."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+from convergence import errors
+from convergence.core.observation import ObservedState, repair_pause_s
+from convergence.core.request import Request
+from convergence.core.rows import Event, Stack
+from convergence.core.views import PlanView
+from convergence.db.ports import ObservationsPort, ReaderPort
+from convergence.db.repositories.observations.repairs import Drifted
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.drift.failed_repairs import FailedRepairs
+from convergence.engine.drift.requested_repairs import RepairOptions, cause_of, repair_of
+from convergence.engine.traversals.traversals import Overtaken, Traversals
+from convergence.resources.registry import Registry
+from convergence.resources.schema import PropertySchema
+
+LOG = logging.getLogger(__name__)
+
+NAMED = 5
+"""Resources named in the reason of a repair."""
+
+
+class DriftRepairs:
+    """Begins operations that visit what differs and what reads it, on stacks at rest.
+
+    A stack is left alone unless it is complete, or has failed by a repair, with just the goal for which it was looked
+    at: any operation of a user supersedes a repair, and none is begun against one.
+    """
+
+    def __init__(
+        self,
+        rows: ObservationsPort,
+        reader: ReaderPort,
+        goals: Goals,
+        traversals: Traversals,
+        types: Registry,
+        new_id: Callable[[], str],
+        options: RepairOptions,
+    ) -> None:
+        self._rows = rows
+        self._reader = reader
+        self._goals = goals
+        self._traversals = traversals
+        self._types = types
+        self._new_id = new_id
+        self._options = options
+        self._failed = FailedRepairs(rows, reader, goals, traversals, types, options)
+
+    def __call__(self, limit: int) -> int:
+        """Begin what can begin now; how many stacks were attended to. What is wrong with one keeps no other waiting.
+
+        :raises DatabaseUnavailable: nothing can be begun now.
+        """
+        attended = self._failed(limit)
+        found: dict[str, list[Drifted]] = defaultdict(list)
+        for each in self._rows.to_repair(limit):
+            found[each.root_id].append(each)
+        for root_id, drifted in found.items():
+            stack = self._reader.stack(root_id)
+            if stack is None:
+                continue
+            try:
+                attended += self._attend(stack, drifted)
+            except errors.DatabaseUnavailable:
+                raise
+            except errors.ConvergenceError as error:
+                LOG.info('Stack %s is not repaired now: %s', stack.name, error)
+                # Else it would be found first again in each sweep: what cannot be begun would keep others waiting.
+                self._rows.repair_put_off([each.known.row.id for each in drifted], self._options.first_pause_s)
+        return attended
+
+    def _attend(self, stack: Stack, drifted: Sequence[Drifted]) -> bool:
+        hopeless = {each.known.row.id: why for each in drifted if (why := self._why_not(each))}
+        if hopeless:
+            self._give_up(stack, [each for each in drifted if each.known.row.id in hopeless], hopeless)
+        mendable = [each for each in drifted if each.known.row.id not in hopeless]
+        if not mendable:
+            return bool(hopeless)
+        self._traversals.start(stack, self._request(stack, mendable))
+        first_s = self._options.first_pause_s
+        pauses_s = (repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable)
+        self._rows.repair_begun(list(zip((each.known.row for each in mendable), pauses_s, strict=True)))
+        return True
+
+    def _request(self, stack: Stack, drifted: Sequence[Drifted]) -> Request:
+        """An update to what the stack has already.
+
+        :raises Overtaken: it has no such goal any more.
+        """
+        names = sorted({each.known.row.name for each in drifted})
+        shown = ', '.join(names[:NAMED]) + (' and more' if len(names) > NAMED else '')
+        visits = [self._top(stack, each) for each in drifted]
+        attempt = 1 + max(each.known.observation.repairs for each in drifted)
+        cause = cause_of(f'{shown} changed outside of the stack', attempt, self._options.attempts)
+        seen = {each.known.row.id: each.known.row.fence for each in drifted if each.known.row.stack_id == stack.id}
+
+        def as_seen(view: PlanView) -> None:
+            # A server that lags shows what differed before a repair that is over; that has claimed the row.
+            if not seen.items() <= {row.id: row.fence for row in view.resources}.items():
+                raise Overtaken(f'what differed in stack {stack.name} was put right, or is gone')
+
+        request = repair_of(self._goals, stack, visits, cause, attempt=attempt, also=as_seen)
+        LOG.info('Stack %s is repaired: %s changed outside of it', stack.name, shown)
+        return request
+
+    def _top(self, stack: Stack, drifted: Drifted) -> str:
+        """The resource of the stack in which a drifted object is, or which it is the object of.
+
+        :raises Overtaken: what it is in is not there any more.
+        """
+        inner, name = self._reader.stack(drifted.known.row.stack_id), drifted.known.row.name
+        while inner is not None and inner.id != stack.id:
+            around = self._reader.resource(inner.parent_resource_id or '')
+            if around is None:
+                break
+            inner, name = self._reader.stack(around.stack_id), around.name
+        if inner is None or inner.id != stack.id:
+            raise Overtaken(f'stack {stack.name} has moved on')
+        return name
+
+    def _why_not(self, drifted: Drifted) -> str:
+        """Why an object is not put right any more; empty: it is."""
+        seen, row = drifted.known.observation, drifted.known.row
+        if seen.repairs >= self._options.attempts:
+            return f'it was put right {seen.repairs} times and keeps changing: somebody else is changing it'
+        if row.definition is not None and row.definition.external_id is not None:
+            return 'its object belongs to others, and is never changed'
+        if seen.found is not ObservedState.DIFFERS or row.type not in self._types:
+            return ''
+        schema = PropertySchema.of(self._types.get(row.type).Properties)
+        declared = {name: schema.properties[name] for name in seen.names if name in schema.properties}
+        fixed = [name for name, each in declared.items() if not each.update_allowed]
+        return f'no update can put {", ".join(fixed)} right' if fixed else ''
+
+    def _give_up(self, stack: Stack, drifted: Sequence[Drifted], reasons: Mapping[str, str]) -> None:
+        """Begin no repair of some objects any more, and say so in an event of each resource."""
+        told = {}
+        for row in (each.known.row for each in drifted):
+            LOG.warning('Stack %s: %s is not repaired any more: %s', stack.name, row.name, reasons[row.id])
+            reason = f'Repair given up: {reasons[row.id]}'
+            told[row.id] = Event.of_resource(self._new_id(), row, row.action, row.status, reason, at=0.0)
+        self._rows.give_up(told)

@@ -1,0 +1,81 @@
+"""Which objects are observed: decided by engines, when a stack has come to rest. Observers decide nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from convergence.core.model import DriftPolicy
+from convergence.core.observation import DriftPolicies
+from convergence.core.rows import Stack
+from convergence.db.ports import EnrolmentPort, ReaderPort
+from convergence.db.repositories.observations.enrolment import Unenrolled
+from convergence.engine.compile.submission import Submission
+from convergence.errors import ConvergenceError, DatabaseUnavailable
+from convergence.template.environment import Environment, read_environment
+from convergence.template.limits import Limits
+from convergence.template.problems import Problems
+
+LOG = logging.getLogger(__name__)
+
+
+class Enrolment:
+    """Has the objects of stacks observed that have come to rest since.
+
+    :param intervals: longest pause in seconds between two looks, by type; others are not observed.
+    :param limit: most stacks, and most new objects of each, at a time.
+    """
+
+    def __init__(
+        self, rows: EnrolmentPort, reader: ReaderPort, intervals: Mapping[str, float], limit: int = 500
+    ) -> None:
+        self._rows = rows
+        self._reader = reader
+        self._intervals = intervals
+        self._limit = limit
+
+    def __call__(self) -> int:
+        """Enrol what there is; how many stacks and objects. Costs a question where nobody observes."""
+        if not self._intervals:
+            return 0
+        stacks = self._rows.unenrolled(self._limit)
+        return len(stacks) + sum(self._enrol(each) for each in stacks)
+
+    def of(self, stack: Stack) -> None:
+        """Enrol one stack, whether anybody observes or not."""
+        if stack.traversal_id is not None and stack.deleted_at is None:
+            self._enrol(Unenrolled(stack.id, stack.traversal_id))
+
+    def _enrol(self, found: Unenrolled) -> int:
+        stack = self._reader.stack(found.stack_id)
+        # A server that lags shows a stack as it was before its operation, with the policies of before.
+        if stack is None or stack.traversal_id != found.traversal_id:
+            return 0
+        policies = policies_of(self._reader, stack)
+        return self._rows.enrol(found, self._intervals, policies, self._limit) if policies is not None else 0
+
+
+def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies | None:
+    """What the top of the tree and the environment say. What cannot be read any more is only reported.
+
+    None: what they say is not there for a server that lags.
+    """
+    root = stack if stack.root_id is None else reader.stack(stack.root_id)
+    of_stack = root.drift_policy if root is not None else DriftPolicy.REPORT
+    try:
+        row = reader.template(stack.template_id) if stack.template_id is not None else None
+        if row is None and stack.template_id is not None:
+            return None
+        said = _environment(Submission.from_content(row.content)) if row is not None else None
+    except DatabaseUnavailable:
+        raise
+    except ConvergenceError as error:
+        LOG.warning('The drift policies of stack %s cannot be read: %s', stack.id, type(error).__name__)
+        return DriftPolicies(of_stack, of_resource=lambda name: DriftPolicy.REPORT)
+    if said is None:
+        return DriftPolicies(of_stack)
+    return DriftPolicies(of_stack, said.drift_policies, said.mappings.drift_policy)
+
+
+def _environment(submission: Submission) -> Environment:
+    return read_environment(submission.environment, Limits(), Problems())

@@ -1,0 +1,59 @@
+"""What an update amounts to: all that was sent, or the present state of the stack with what was sent put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from convergence import errors
+from convergence.core.model import Json
+from convergence.core.rows import Stack
+from convergence.db.ports import ReaderPort
+from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.submission import Submission, merged
+from convergence.engine.operations.options import StackOptions
+from convergence.engine.traversals.traversals import Overtaken
+from convergence.template.merging import laid_over
+from convergence.values import replace
+
+
+@dataclass(frozen=True, slots=True)
+class SentGoal:
+    """What an update brings, as in the field's RPC; what is None was not sent."""
+
+    template: str | Mapping[str, Json] | None
+    params: Mapping[str, Json] | None
+    files: Mapping[str, str] | None
+    environment_files: Sequence[str] | None
+
+
+def amounts_to(sent: SentGoal, stack: Stack, options: StackOptions, goals: Goals, reader: ReaderPort) -> Submission:
+    """What `stack` shall be after an update.
+
+    :raises Invalid: the update brings no template, and does not say that the existing one stays.
+    :raises Overtaken: another request has given the stack another goal.
+    """
+    if not options.existing:
+        if sent.template is None:
+            raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
+        return goals.submission(sent.template, sent.params, sent.files, sent.environment_files)
+    row = reader.template(stack.template_id or '')
+    if row is None:
+        raise Overtaken(f'stack {stack.name} has got another goal')
+    present = Submission.from_content(row.content)
+    source = present.template if sent.template is None else sent.template
+    everything = {**present.files, **(sent.files or {})}
+    change = goals.submission(source, sent.params, everything, sent.environment_files)
+    hidden = goals.kept_hidden(stack, present.environment, change.environment)
+    whole = merged(present, None if sent.template is None else change, laid_over(change.environment, hidden))
+    shown = {**present.environment_files, **change.environment_files}
+    environment = _without(whole.environment, options.clear_parameters)
+    return replace(whole, environment=environment, files=change.files, environment_files=shown)
+
+
+def _without(environment: Mapping[str, Json], cleared: Sequence[str]) -> Mapping[str, Json]:
+    """An environment without the values of some parameters, which get their defaults back."""
+    parameters = environment.get('parameters')
+    if not isinstance(parameters, dict) or not parameters:
+        return environment
+    return {**environment, 'parameters': {name: value for name, value in parameters.items() if name not in cleared}}

@@ -1,0 +1,1 @@
+"""Signals to resources: deployments, group scaling, addresses."""

@@ -1,0 +1,263 @@
+"""How a signal to a scaling policy gets a group other members.
+
+The group's nested stack gets another goal in one transaction, which has locked that stack and the group's row: so of
+two signals at the same moment one counts from what the other has made, or is told that the group is being scaled.
+Nobody holds the group's row for it, and the stack that the group is in does not notice; only what the row tells of the
+members counts as out of date, so that the next update reads it again.
+
+When the group was scaled last, and for how long it is left alone since, is known from the history of its nested stack.
+Only where the policy wants another pause than the group an output of that stack says so: with its goal, it is there or
+it is not, whatever happens.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from convergence import errors
+from convergence.core.effects import Decision, Effect, InsertEvents, UpdateResources
+from convergence.core.model import Action, Goal, Json, Status, TraversalStatus
+from convergence.core.request import Request
+from convergence.core.rows import Event, Resource, Stack, Traversal
+from convergence.core.scaling import Scaling
+from convergence.core.views import PlanView, SignalView
+from convergence.db.ports import ReaderPort
+from convergence.db.repositories.reads.stacks import in_service
+from convergence.db.scopes import SignalledResource
+from convergence.db.transaction import Transactions
+from convergence.engine.callers.permits import Permits
+from convergence.engine.nesting.operations import Nesting
+from convergence.engine.nesting.wants import is_referred, members_of
+from convergence.engine.traversals.refusals import may_get_goal
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken
+from convergence.resources.invocation import Subject, build_call
+from convergence.resources.nesting import Member
+from convergence.resources.reading import Strictness
+from convergence.resources.registry import Registry
+from convergence.resources.scaling import (
+    Adjustment,
+    PolicyType,
+    ScaledType,
+    adjusted,
+    told_by,
+)
+
+LOG = logging.getLogger(__name__)
+
+REMEMBERED = 20
+"""How many operations of a nested stack, the newest, are asked when they ended."""
+
+May = Callable[[Resource], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """A policy that was signalled, and what it asks for."""
+
+    stack: Stack
+    row: Resource
+    group: str
+    adjustment: Adjustment
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group as it is.
+
+    :param stack: its nested stack.
+    """
+
+    row: Resource
+    stack: Stack
+    kind: ScaledType[Any]
+
+
+class NoAction(Exception):
+    """A signal is understood, and nothing is done; the text says why.
+
+    :param size: how many members the group has, where they were counted.
+    """
+
+    def __init__(self, why: str, size: int | None = None) -> None:
+        super().__init__(why)
+        self.size = size
+
+
+class GroupScaling:
+    """Gives groups more or fewer members when their policies are signalled."""
+
+    def __init__(
+        self, store: Transactions, reader: ReaderPort, nesting: Nesting, types: Registry, new_id: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._reader = reader
+        self._nesting = nesting
+        self._types = types
+        self._new_id = new_id
+
+    def signal(self, stack: Stack, row: Resource, kind: PolicyType[Any], details: Json, may: May) -> str:
+        """Do what a signal to a policy asks for, or nothing; an event of the policy says what, and so does the answer.
+
+        :param row: of the policy.
+        :param may: raises what the sender is told where it may not signal the row.
+        :raises EntityNotFound: there is no such group.
+        :raises Conflict: the group keeps changing.
+        """
+        call = build_call(kind, Subject.of(stack, row), row.properties, strictness=Strictness.LENIENT)
+        policy = _Policy(stack, row, kind.group(call), kind.adjustment(call), told_by(details))
+        may(self._reader.resource(row.id) or row)
+        try:
+            # Whatever the state of the alarm: its author has chosen the states in which it signals the policy.
+            return self._scale(policy)
+        except NoAction as no:
+            suppressed = _asked(policy, no.size, no.size, str(no))
+        told = f'Signal: {policy.said}; no action required: {suppressed.message}'
+        self._tell(policy, told, suppressed)
+        return told
+
+    def _scale(self, policy: _Policy) -> str:
+        for _ in range(ROUNDS):
+            try:
+                return self._start(policy, self._group(policy))
+            except Overtaken:
+                continue
+        raise errors.Conflict(f'the group {policy.group} keeps changing')
+
+    # --- looking ----------------------------------------------------------------------------------------------
+
+    def _group(self, policy: _Policy) -> _Group:
+        """The group that a policy refers to, in the same stack.
+
+        :raises NoAction: it is busy, or not in a state to be scaled.
+        """
+        row = self._referred(policy)
+        kind = self._types.get(row.type) if row is not None and row.type in self._types else None
+        if row is None or not isinstance(kind, ScaledType):
+            raise errors.EntityNotFound(f'Alarm {policy.row.name} could not find scaling group named "{policy.group}"')
+        if not _is_at_rest(row):
+            raise NoAction(f'the group {row.name} is {row.action}_{row.status}')
+        stack = self._reader.stack(row.token or '')
+        if stack is None or stack.deleted_at is not None:
+            raise NoAction(f'the nested stack of {row.name} was deleted')
+        if stack.status is Status.IN_PROGRESS:
+            raise NoAction('due to scaling activity')
+        return _Group(row, stack, kind)
+
+    def _referred(self, policy: _Policy) -> Resource | None:
+        names = [*(policy.row.definition.requires if policy.row.definition is not None else ())]
+        rows = in_service(self._reader.resources_named(policy.stack.id, names), policy.stack.template_id).values()
+        found = [row for row in rows if is_referred(row, policy.group)]
+        if not found:
+            every = in_service(self._reader.resources(policy.stack.id), policy.stack.template_id).values()
+            found = [row for row in every if is_referred(row, policy.group)]
+        return found[0] if found else None
+
+    def _require_no_cooldown(self, group: _Group, size: int, cooldowns: Mapping[str, float], default_s: float) -> None:
+        """That the group is not left alone for a while.
+
+        :raises NoAction: it is.
+        """
+        history = self._reader.traversals(group.stack.id, newest=REMEMBERED)
+        until, cooldown_s = cooldown_end(history, cooldowns, default_s)
+        if until > self._reader.now():
+            raise NoAction(f'due to cooldown, cooldown {cooldown_s:g}', size)
+
+    # --- doing ------------------------------------------------------------------------------------------------
+
+    def _start(self, policy: _Policy, group: _Group) -> str:
+        resting = self._nesting.wants.resting(policy.stack, group.row, group.stack)
+        bounds, size = group.kind.bounds(resting.call), resting.size()
+        wanted = adjusted(size, policy.adjustment, bounds)
+        if wanted == size:
+            raise NoAction(f'there is no change in capacity, the group {group.row.name} has {size}', size)
+        cooldowns = resting.cooldowns()
+        self._require_no_cooldown(group, size, cooldowns, bounds.cooldown_s)
+        traversal_id = self._new_id()
+        if policy.adjustment.cooldown_s is not None:
+            cooldowns[traversal_id] = policy.adjustment.cooldown_s
+        history = {traversal_id, *(each.id for each in self._reader.traversals(group.stack.id, newest=REMEMBERED))}
+        kept: dict[str, Json] = {key: value for key, value in cooldowns.items() if key in history}
+        submission = resting.submission(lambda: group.kind.resized(resting.call, resting.context, wanted, kept))
+        told = f'group {group.row.name} is scaled from {size} to {wanted} ({policy.adjustment.told()})'
+        self._nesting.given.give(
+            group.stack,
+            submission,
+            Permits(policy.stack.type_rules),
+            Request(
+                Action.UPDATE,
+                Goal(),
+                self._guard(group, resting.members),
+                beside=lambda view: self._beside(view, policy, group, told),
+                traversal_id=traversal_id,
+                cause=f'{policy.row.name}: {policy.adjustment.told()}',
+                scaling=_asked(policy, size, wanted, told),
+            ),
+            group.row.id,
+        )
+        LOG.info('%s: %s', policy.row.name, told)
+        return f'Signal: {policy.said}; {told}'
+
+    @staticmethod
+    def _guard(group: _Group, members: tuple[Member, ...]) -> Callable[[PlanView], None]:
+        def guard(view: PlanView) -> None:
+            now, parent = view.stack, view.parent
+            if now is None or now.deleted_at is not None or now.traversal_id != group.stack.traversal_id:
+                raise Overtaken(f'stack {group.stack.name} has moved on')
+            if parent is None or parent.fence != group.row.fence or not _is_at_rest(parent):
+                raise Overtaken(f'the group {group.row.name} has moved on')
+            if members_of(view.resources, now.template_id) != members:
+                # Read from a server of the database that lags behind.
+                raise Overtaken(f'the members of {group.row.name} have changed')
+            may_get_goal(now)
+
+        return guard
+
+    def _beside(self, view: PlanView, policy: _Policy, group: _Group, told: str) -> tuple[Effect, ...]:
+        """What becomes true at the same time: the policy's event, and that the group's row is out of date."""
+        return (
+            UpdateResources((group.row.id,), {'digest': None}),
+            InsertEvents((self._event(policy, f'Signal: {policy.said}; {told}', view.now),)),
+        )
+
+    def _tell(self, policy: _Policy, told: str, suppressed: Scaling) -> None:
+        def decide(view: SignalView) -> Decision[None]:
+            event = self._event(policy, told, view.now)
+            return Decision(None, (InsertEvents((event,), suppressed=suppressed),))
+
+        self._store.transact(SignalledResource(policy.stack.id, policy.row.id), decide)
+        LOG.info('%s: %s', policy.row.name, told)
+
+    def _event(self, policy: _Policy, told: str, at: float) -> Event:
+        return Event.of_resource(self._new_id(), policy.row, Action.SIGNAL, policy.row.status, told, at)
+
+
+def _asked(policy: _Policy, before: int | None, after: int | None, message: str) -> Scaling:
+    """What those outside are told of what a policy asks for."""
+    wanted, amount = policy.adjustment, policy.adjustment.amount
+    exact = int(amount) if float(amount).is_integer() else amount
+    return Scaling(policy.stack.id, policy.group, exact, wanted.written or wanted.type, before, after, message)
+
+
+def _is_at_rest(row: Resource) -> bool:
+    is_up = row.action not in (Action.INIT, Action.SUSPEND, Action.DELETE)
+    return is_up and row.status is Status.COMPLETE and row.owner is None
+
+
+def cooldown_end(history: Iterable[Traversal], cooldowns: Mapping[str, float], default_s: float) -> tuple[float, float]:
+    """Until when a group is left alone, in seconds since the epoch, and for how long that is.
+
+    :param history: the operations of its nested stack; those count that have given it members.
+    :param cooldowns: after which of them it is left alone for how many seconds.
+    :param default_s: the same for all others.
+    """
+    ends = [(0.0, 0.0)]
+    for each in history:
+        gives = each.action in (Action.CREATE, Action.UPDATE) and each.status is TraversalStatus.COMPLETE
+        cooldown_s = max(0.0, cooldowns.get(each.id, default_s))
+        if gives and each.finished_at is not None:
+            ends.append((each.finished_at + cooldown_s, cooldown_s))
+    return max(ends)

@@ -1,0 +1,1 @@
+"""Begins, ends and guards the traversals of stacks."""

@@ -1,0 +1,70 @@
+"""How stacks and their operations are ended on request: what a delete and a cancel look at, under the stack's lock."""
+
+from __future__ import annotations
+
+from convergence import errors
+from convergence.core.leaving import unknown
+from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.rows import Stack
+from convergence.core.views import PlanView
+from convergence.core.ways import Consequence, Operation
+from convergence.db.ports import ReaderPort
+from convergence.engine.traversals.refusals import may_cancel
+from convergence.engine.traversals.traversals import Overtaken, Traversals
+
+
+class AlreadyDeleting(errors.ConvergenceError):
+    """The stack is being deleted already."""
+
+
+def not_deleting(view: PlanView, *, superseding: bool) -> None:
+    """A guard: the stack can be deleted.
+
+    One that is being cancelled is asked for anew.
+
+    :param superseding: whether a delete in progress is taken over from.
+    :raises AlreadyDeleting: it is being deleted.
+    """
+    stack = view.stack
+    if stack is not None and stack.deleted_at is not None:
+        raise errors.EntityNotFound('Stack', stack.name)
+    deleting = stack is not None and stack.action is Action.DELETE and stack.status is Status.IN_PROGRESS
+    is_over = view.traversal is not None and view.traversal.status is not TraversalStatus.RUNNING
+    if deleting and not is_over and not superseding:
+        raise AlreadyDeleting
+
+
+def may_leave(stack: Stack, names: frozenset[str], view: PlanView) -> None:
+    """A guard: the stack has all the resources that are to be left behind.
+
+    :raises Invalid: it has not; the text names those that it has.
+    """
+    missing = unknown(names, view.resources)
+    if missing:
+        raise errors.Invalid(
+            f'leave: stack {stack.name} has no resource {", ".join(missing)}. '
+            f'It has: {", ".join(sorted({row.name for row in view.resources})) or "none any more"}.'
+        )
+
+
+def taken_back(reader: ReaderPort, traversals: Traversals, stack: Stack, request_id: str) -> bool:
+    """Stop what is in progress and go back. False: the stack has moved on since it was read.
+
+    :raises NotSupported: everything wanted is in service already.
+    """
+    traversal = reader.traversal(stack.traversal_id or '')
+    if traversal is None:
+        return False
+    if traversal.template_id is not None and traversal.template_id == stack.last_good_template_id:
+        raise errors.NotSupported(
+            f'Stack {stack.name}: everything wanted is in service already; only leftovers are being removed, '
+            'and there is nothing to go back to. Cancel without rollback, or update the stack.'
+        )
+    traversals.roll_back(stack, traversal, request_id=request_id, cancels=True)
+    return True
+
+
+def still_fails(stack: Stack | None, operation: Operation) -> None:
+    """A guard: a cancel still ends what is in progress, and takes nothing back."""
+    if may_cancel(stack, operation) is not Consequence.FAILS:
+        raise Overtaken('the stack has moved on')

@@ -1,0 +1,46 @@
+"""An engine or a worker whose only resource types are the simulated ones: ``convergence-simulate --real`` starts these.
+
+Not a program for anybody else: no other process ever knows the simulated types.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from convergence.cmd import engine, worker
+from convergence.config import Settings
+
+if TYPE_CHECKING:
+    from convergence.cmd.assembly import Parts
+
+REALITY = 'CONVERGENCE_SIMULATED_REALITY'
+"""Environment variable with the path of the file in which the simulated cloud is kept."""
+
+
+def open_parts(settings: Settings) -> Parts:
+    """Connect to database and broker, with the simulated types.
+
+    :raises OperatorError: one of them cannot be used.
+    """
+    from convergence.cmd.assembly import Parts, open_transport
+    from convergence.cmd.database import open_database
+    from convergence_simulator.kinds import registry
+    from convergence_simulator.shared import SharedReality
+
+    types = registry(SharedReality(Path(os.environ[REALITY])))
+    return Parts.of(settings, open_database(settings), open_transport(settings), types)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; the exit code. The first argument says what it is, the others are those of every program."""
+    kind, *arguments = sys.argv[1:] if argv is None else argv
+    program = engine.main if kind == 'engine' else worker.main
+    return program(arguments, open_parts)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
