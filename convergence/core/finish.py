@@ -13,6 +13,7 @@ from convergence.core.claim import Claim, Step, Worker
 from convergence.core.clearing import cleared
 from convergence.core.decide import may_replace, may_still_sleep, restricted
 from convergence.core.effects import Decision, DeleteResource, Effect, FinishNode, InsertEvents, UpdateResource
+from convergence.core.handoff import Handoff
 from convergence.core.held import event_of, free, held_row, kept_item, known, rest, search_limit
 from convergence.core.hooks import admit_next
 from convergence.core.interrupt import NO_NODE
@@ -24,7 +25,6 @@ from convergence.core.results import (
     NeedsReplacement,
     NotBegun,
     Parked,
-    ParkedAlready,
     Postponed,
     Result,
     Succeeded,
@@ -52,7 +52,7 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
     if resource is None:
         return Decision(End.FENCED)
     decision = _finished(view, resource, claim, result, worker)
-    if view.is_being_cancelled and not isinstance(result, Parked | ParkedAlready | Postponed | NotBegun):
+    if view.is_being_cancelled and not isinstance(result, Parked | Postponed | NotBegun):
         return replace(decision, verdict=End.OVER)
     return decision
 
@@ -67,12 +67,12 @@ def _finished(view: FinishView, resource: Resource, claim: Claim, result: Result
             return _succeeded(view, resource, claim, result, worker)
         case Failed():
             return _failed(view, resource, claim, result, worker)
+        case Parked(handoff=Handoff()):
+            return Decision(End.RELEASED)
         case Parked() | Postponed():
             return _parked(view, resource, claim, result)
         case NotBegun():
             return _not_begun(view, resource, claim, result)
-        case ParkedAlready():
-            return Decision(End.RELEASED)
         case NeedsReplacement() if _may_not_replace(resource, claim, result):
             reason = restricted(Restriction.REPLACE, result.reason)
             return _failed(view, resource, claim, Failed(reason, result.physical_id, result.data), worker)

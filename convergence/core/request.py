@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from convergence.core.changes import StackChange
 from convergence.core.effects import Effect, UpdateResource
+from convergence.core.handoff import Handoff
 from convergence.core.model import DISPATCH_WINDOW, PERFORMED, Action, Goal, Json, Phase
 from convergence.core.rows import Node, Template, Traversal
 from convergence.core.scaling import Scaling
@@ -131,6 +132,7 @@ class Planned:
         """Numbers of those nodes that need a worker."""
         return tuple(node.number for node in self.ready if node.phase in (Phase.UPDATE, Phase.CLEANUP))
 
-    def lets_go_of(self, resource_id: str | None) -> bool:
-        """Whether the row whose object the stack is was let go of with it; see `convergence.core.nesting.park`."""
-        return any(isinstance(each, UpdateResource) and each.resource_id == resource_id for each in self.beside)
+    def releases(self, handoff: Handoff | None) -> bool:
+        """Return True if the plan parks the row that was offered with it; see `convergence.core.nesting.park`."""
+        released = (each.resource_id for each in self.beside if isinstance(each, UpdateResource))
+        return handoff is not None and handoff.resource_id in released

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from convergence.core.claim import Claim
+from convergence.core.handoff import Handoff
 from convergence.core.model import Action, Json, Output
 from convergence.values import quickly_made
 
@@ -49,13 +50,17 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The action goes on by itself; somebody is to look at it again after `after_s` seconds."""
+    """The action continues by itself; a worker polls it again after `after_s` seconds.
+
+    :param handoff: the row, if an engine has parked it already: then nothing is left to write.
+    """
 
     progress: Mapping[str, Json] | None
     after_s: float
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     kept: Mapping[str, Json] | None = None
+    handoff: Handoff | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +96,7 @@ class NotBegun:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ParkedAlready:
-    """The action goes on by itself, and the row was parked by whoever has begun it: there is nothing to write.
-
-    :param after_s: see `Parked`.
-    :param to_be_told: a traversal that has begun by that, and nodes of it that are ready and nobody has been told of.
-    """
-
-    after_s: float
-    physical_id: str | None = None
-    to_be_told: tuple[str, tuple[int, ...]] = ('', ())
-
-
-Result: TypeAlias = Succeeded | Failed | Parked | ParkedAlready | Postponed | NeedsReplacement | NotBegun
+Result: TypeAlias = Succeeded | Failed | Parked | Postponed | NeedsReplacement | NotBegun
 
 
 def may_have_made(claim: Claim, result: Result) -> bool:
@@ -116,7 +108,7 @@ def may_have_made(claim: Claim, result: Result) -> bool:
         return False
     if isinstance(result, Failed):
         return result.findable or not result.nothing_made
-    return isinstance(result, Succeeded | Parked | ParkedAlready)
+    return isinstance(result, Succeeded | Parked)
 
 
 class End(StrEnum):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from convergence.core.handoff import Handoff
 from convergence.core.model import NodeStatus, Output
 from convergence.core.rows import Stack, Traversal
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
@@ -30,12 +31,12 @@ class NewStack(Scope[PlanView]):
     """A stack that is about to be stored: the row of its project is locked, and its living stacks are counted.
 
     :param parent_resource_id: for a nested stack, the row whose object it is: that is locked, and nothing is counted.
-    :param held_for: the node that the row is held for, by traversal and number, where it may be let go of.
+    :param handoff: that row with the node that it is claimed for, if the plan may release it.
     """
 
     project_id: str
     parent_resource_id: str | None = None
-    held_for: tuple[str, int] | None = None
+    handoff: Handoff | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,13 @@ class WholeStack(Scope[PlanView]):
     """A stack and all of its resources, locked.
 
     :param parent_resource_id: the row whose object a nested stack is, where that has a say: it is locked last.
-    :param held_for: as in `NewStack`.
+    :param handoff: as in `NewStack`.
     :param counted: about how many resources it has; None: nobody knows. Of a few all are locked and read at once.
     """
 
     stack_id: str
     parent_resource_id: str | None = None
-    held_for: tuple[str, int] | None = None
+    handoff: Handoff | None = None
     counted: int | None = None
 
 

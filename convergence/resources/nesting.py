@@ -12,6 +12,7 @@ from typing import Protocol
 
 from typing_extensions import override
 
+from convergence.core.handoff import Handoff
 from convergence.core.model import Json, Path
 
 
@@ -145,9 +146,7 @@ class NestedStep:
     :param more: see `StackWanted`, as is `pause_s`.
     :param is_gone: there is no such stack any more.
     :param is_silent: the template of the stack is known to have no outputs.
-    :param is_parked: the row of the resource was let go of with it.
-    :param nodes: numbers of nodes of that traversal that are ready, and of which nobody has been told: whoever has
-        asked sees to that.
+    :param handoff: the row of the resource, if the engine released it.
     """
 
     traversal_id: str = ''
@@ -155,8 +154,7 @@ class NestedStep:
     pause_s: float = 0.0
     is_gone: bool = False
     is_silent: bool = False
-    is_parked: bool = False
-    nodes: tuple[int, ...] = ()
+    handoff: Handoff | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +177,10 @@ class NestedValues:
 class NestedStacks(Protocol):
     """The nested stack of one resource. Every method may raise `TransientFailure`.
 
-    :ivar is_parked: whether the row of the resource was let go of when the stack got something to do.
-    :ivar to_be_told: the traversal that the stack got then, and the nodes of it of which nobody has been told.
+    :ivar handoff: the row of the resource, if an engine released it when the stack started its operation.
     """
 
-    is_parked: bool
-    to_be_told: tuple[str, tuple[int, ...]]
+    handoff: Handoff | None
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the resource's row says is under way. To repeat it does no harm."""
@@ -211,8 +207,7 @@ class NestedStacks(Protocol):
 class NoNestedStack:
     """What a type gets whose objects are no stacks."""
 
-    is_parked = False
-    to_be_told: tuple[str, tuple[int, ...]] = ('', ())
+    handoff: Handoff | None = None
 
     def act(self, step: int = 0) -> NestedStep:
         """Refuse, as all of them."""

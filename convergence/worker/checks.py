@@ -11,9 +11,10 @@ from typing import Protocol
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
 from convergence.core.claim import ACTING, Claim, Step, StepDecision
+from convergence.core.handoff import Handoff
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
-from convergence.core.results import End, NeedsReplacement, Parked, ParkedAlready, Postponed, Result, may_have_made
+from convergence.core.results import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
 from convergence.db.repositories.sweeps import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
@@ -56,7 +57,7 @@ class NodeChecks:
     :param draining: whether the process was told to end: then nothing begins any more.
     :ivar holdings: what its tasks hold.
     :ivar stored: told of what is stored: under which claim, the object, and whether one may have been made.
-    :ivar begun_unheard: see `convergence.worker.port.NestingPort`.
+    :ivar lost_handoff: see `convergence.worker.port.NestingPort`.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class NodeChecks:
         self._clock = clock
         self._nests = steps.nests
         self.stored: Callable[[Claim, str | None, bool], None] = nobody
-        self.begun_unheard: Callable[[Claim], tuple[str, tuple[int, ...]]] = NO_NESTING.begun_unheard
+        self.lost_handoff: Callable[[Claim], Handoff | None] = NO_NESTING.lost_handoff
         self.holdings = Holdings(clock)
 
     def check(
@@ -144,7 +145,7 @@ class NodeChecks:
             for claim in claims[1:]:
                 if claim.resource.id not in begun:  # as far as is known: the answer may have been lost
                     if self._let_go(claim) is End.FENCED:
-                        attendant.attend_nested(*self.begun_unheard(claim))
+                        _dispatch(self.lost_handoff(claim), attendant)
                     self.holdings.done(task, claim)
             for claim in (*claims[:1], *(each for each in claims[1:] if each.resource.id in begun)):
                 result = self._act(claim, task, attendant, begun.get(claim.resource.id))
@@ -238,15 +239,15 @@ class NodeChecks:
                 answered = claim.action is Action.CREATE and claim.resource.token is not None
                 self._keep_track(claim, fenced.physical_id, answered)
                 return None
-            if isinstance(result, ParkedAlready):
-                self._parked(claim, result, attendant)
+            if isinstance(result, Parked) and result.handoff is not None:
+                self._released(claim, result, result.handoff, attendant)
                 return None
             end = self._finish(claim, result, claim.at + self._clock() - begun, attendant)
             LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
             if self._nests(claim.resource.type):
-                attendant.attend_nested(*self.begun_unheard(claim))
+                _dispatch(self.lost_handoff(claim), attendant)
             self._keep_track(claim, result.physical_id, may_have_made(claim, result))
             return None
 
@@ -256,15 +257,15 @@ class NodeChecks:
             self.stored(claim, physical_id, perhaps_made)
             self._dispatcher.attend(committed)
 
-    def _parked(self, claim: Claim, result: ParkedAlready, attendant: Attendant) -> None:
-        """The row was let go of by an engine, together with what it has begun: what is left is to tell of it."""
+    def _released(self, claim: Claim, result: Parked, handoff: Handoff, attendant: Attendant) -> None:
+        """An engine parked the row when the nested stack started: dispatch the nodes that are ready by that."""
         LOG.info('%s parked', claim.step)
         self.stored(claim, result.physical_id, may_have_made(claim, result))
         node = claim.node
         if node.next_in_backlog is not None:
             self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
         self._later(result.after_s, node.traversal_id, node.number)
-        attendant.attend_nested(*result.to_be_told)
+        _dispatch(handoff, attendant)
 
     def _finish(self, claim: Claim, result: Result, now: float, attendant: Attendant) -> End:
         goes_on = attendant.goes_on() and not self._draining()
@@ -277,6 +278,12 @@ class NodeChecks:
         if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
             self._later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict
+
+
+def _dispatch(handoff: Handoff | None, attendant: Attendant) -> None:
+    """Dispatch the nodes of a nested stack that are ready since an engine released the row, if it did."""
+    if handoff is not None:
+        attendant.attend_nested(handoff.traversal_id, handoff.nodes)
 
 
 def _bound(claim: Claim) -> AbstractContextManager[None]:

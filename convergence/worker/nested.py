@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from convergence.core.adoption import ADOPTED
 from convergence.core.claim import Claim
+from convergence.core.handoff import Handoff
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action, Status
 from convergence.core.rows import Stack, Traversal
@@ -83,7 +84,7 @@ class EngineNesting:
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
         stack.is_silent = bool((row.progress or {}).get(SILENT))
         if _is_plain(claim):
-            stack.held_for = claim.node.number
+            stack.offer = Handoff(row.id, (claim.traversal.id, claim.node.number))
             stack.foretell = foretell
         stack.begun = begun
         return stack
@@ -103,14 +104,14 @@ class EngineNesting:
         begun = {claim.resource.id: answer for (claim, _), answer in zip(plain, answers, strict=False)}
         return [begun.get(claim.resource.id) for claim, _ in claims]
 
-    def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
+    def lost_handoff(self, claim: Claim) -> Handoff | None:
         """See `convergence.worker.port.NestingPort`."""
         if not _is_plain(claim) or claim.resource.token is None:
-            return '', ()
+            return None
         stack = self(claim, lambda: None)
         with suppress(PluginFailure):  # there is no answer now either; or somebody else holds the row
             stack.act()
-        return stack.to_be_told
+        return stack.handoff
 
     def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
         """A stack that is, or was, nested in another one, and of which there may be snapshots."""
@@ -122,9 +123,8 @@ class OneNestedStack:
 
     :param held: key of the row whose object it is, and the fence under which that is held; ('', 0): it is not.
     :ivar is_silent: what it has done last is known to have been for a template without outputs.
-    :ivar held_for: the node for which the row is held, where the row may be let go of as soon as the stack is at work.
-    :ivar is_parked: whether it was.
-    :ivar to_be_told: see `convergence.resources.nesting.NestedStacks`.
+    :ivar offer: the row, if an engine may release it as soon as the stack works.
+    :ivar handoff: the row, if an engine released it; see `convergence.resources.nesting.NestedStacks`.
     :ivar foretell: where the row may be let go of, see `convergence.worker.port.NestingPort`.
     :ivar begun: what an engine has answered already, to be taken for the answer to the first step.
     """
@@ -139,9 +139,8 @@ class OneNestedStack:
         self._held = held
         self._values: NestedValues | None = None
         self.is_silent = False
-        self.held_for: int | None = None
-        self.is_parked = False
-        self.to_be_told: tuple[str, tuple[int, ...]] = ('', ())
+        self.offer: Handoff | None = None
+        self.handoff: Handoff | None = None
         self.foretell: Foretell | None = None
         self.begun: Document | None = None
 
@@ -150,15 +149,18 @@ class OneNestedStack:
         begun, self.begun = self.begun, None
         if begun is None or step > 0:
             ends = {TELLS: self.foretell()} if self.foretell is not None else None
+            node = self.offer.claimed_for[1] if self.offer is not None else None
             begun = _asked(
-                lambda: self._engine.act_on_nested_stack(
-                    self._context, *self._held, step=step, node=self.held_for, ends=ends
-                )
+                lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=node, ends=ends)
             )
+        released = begun.get('handoff')
+        self.handoff = (
+            self.offer.released(released['traversal_id'], released['nodes']) if self.offer and released else None
+        )
         # An engine of a later version may say more.
-        self._values, step_begun = None, NestedStep(**{key: begun[key] for key in begun.keys() & _STEP})
-        self.is_silent, self.is_parked = step_begun.is_silent, step_begun.is_parked
-        self.to_be_told = (step_begun.traversal_id, tuple(step_begun.nodes))
+        known = {key: begun[key] for key in begun.keys() & _STEP}
+        self._values, step_begun = None, NestedStep(**{**known, 'handoff': self.handoff})
+        self.is_silent = step_begun.is_silent
         return step_begun
 
     def cancel(self) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from convergence.concurrency import Task
 from convergence.core.claim import Claim
+from convergence.core.handoff import Handoff
 from convergence.core.results import Parked
 from convergence.core.rows import ReceivedSignal
 from convergence.core.software import SoftwareRowsPort
@@ -53,11 +54,8 @@ class NestingPort(Protocol):
     def kept(self, stack_id: str, project_id: str) -> NestedStacks:
         """A stack that is, or was, nested in another one, and of which there may be snapshots."""
 
-    def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
-        """A row is not held any more: perhaps because its stack has begun something, and the answer was lost.
-
-        :returns: what nobody has been told of then, see `convergence.core.results.ParkedAlready.to_be_told`.
-        """
+    def lost_handoff(self, claim: Claim) -> Handoff | None:
+        """Return the handoff of a row whose claim is over, if an engine released it and its answer was lost."""
 
 
 class NoNesting:
@@ -75,9 +73,9 @@ class NoNesting:
         """None."""
         return NO_STACK
 
-    def begun_unheard(self, claim: Claim) -> tuple[str, tuple[int, ...]]:
-        """Nothing."""
-        return '', ()
+    def lost_handoff(self, claim: Claim) -> Handoff | None:
+        """None."""
+        return None
 
 
 NO_NESTING = NoNesting()

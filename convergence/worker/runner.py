@@ -18,7 +18,6 @@ from convergence.core.results import (
     NeedsReplacement,
     NotBegun,
     Parked,
-    ParkedAlready,
     Postponed,
     Result,
     Succeeded,
@@ -263,9 +262,9 @@ class Runner:
         while isinstance(answer, InProgress):
             news = attempt.learn(answer) or attempt.progress is None
             attempt.progress = answer.progress
-            if (nested := attempt.call.nested).is_parked:
+            if (handoff := attempt.call.nested.handoff) is not None:
                 after_s = poll_interval_s(attempt, answer, self._pace)
-                return ParkedAlready(after_s, attempt.physical_id, nested.to_be_told)
+                return Parked(answer.progress, after_s, attempt.physical_id, handoff=handoff)
             if attempt.left_s <= 0:
                 return self._let_go(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)

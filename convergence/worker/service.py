@@ -174,7 +174,7 @@ class WorkerService:
             timing.clock,
         )
         self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
-        self._checks.stored, self._checks.begun_unheard = self.recent.add, nested.begun_unheard
+        self._checks.stored, self._checks.lost_handoff = self.recent.add, nested.lost_handoff
         steps.dropped = self.recent.dropped
         settings = MaintenanceSettings(
             self._worker,

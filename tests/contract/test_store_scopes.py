@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.effects import InsertStack, InsertTemplate, InsertTraversal, PointNode, RequireRoom, UpdateStack
+from convergence.core.handoff import Handoff
 from convergence.core.model import NodeStatus, Phase, Yielding
 from convergence.db.scopes import (
     HeldResource,
@@ -33,7 +34,7 @@ def test_a_new_stack_sees_how_many_its_project_has(backend):
 def test_a_nested_stack_sees_for_which_row_it_is_and_what_is_known_of_its_tree(backend):
     """The memory store looks for neither: then it is as if somebody had a webhook, and nobody had counted."""
     backend.fill(resources=(RESOURCE,))
-    scope = NewStack('p', 'R', ('V', 0))
+    scope = NewStack('p', 'R', Handoff('R', ('V', 0)))
     view = backend.look(scope)
     assert (view.parent, view.around.node, view.around.stack) == (RESOURCE, NODES[0], STACK)
     assert (view.tree_count, view.has_webhook) == (None, backend.kind == 'memory')
@@ -49,9 +50,12 @@ def test_several_nested_stacks_are_seen_as_each_is_seen_by_itself(backend):
     nodes = tuple(replace(NODES[0], number=number, resource_id=f'R{number}') for number in range(4))
     backend.fill(resources=(*parents, *inside), nodes=nodes)
     backend.write(InsertStack(nested), InsertTraversal(replace(TRAVERSAL, id='W', stack_id='N1'), ()))
-    whole, new = WholeStack('N1', 'R1', ('V', 1), 2), NewStack('p', 'R0', ('V', 0))
-    stored_by_now, held_for_another = NewStack('p', 'R1', ('V', 1)), NewStack('p', 'R3', ('V', 2))
-    gone = WholeStack('N2', 'R2', ('V', 2), 2)
+    whole, new = WholeStack('N1', 'R1', Handoff('R1', ('V', 1)), 2), NewStack('p', 'R0', Handoff('R0', ('V', 0)))
+    stored_by_now, held_for_another = (
+        NewStack('p', 'R1', Handoff('R1', ('V', 1))),
+        NewStack('p', 'R3', Handoff('R3', ('V', 2))),
+    )
+    gone = WholeStack('N2', 'R2', Handoff('R2', ('V', 2)), 2)
     several = backend.look(SeveralStacks((whole, new, held_for_another, gone)))
     alone = backend.look(whole), backend.look(new)
 

@@ -24,6 +24,7 @@ from convergence.core.effects import (
     UpdateResource,
     UpdateStack,
 )
+from convergence.core.handoff import Handoff
 from convergence.db.connections import failures
 from convergence.db.scopes import NewStack, SeveralStacks, WholeStack
 from tests.contract import rows
@@ -167,7 +168,7 @@ def test_several_nested_stacks_are_locked_in_the_same_order_by_all_who_want_them
     nodes = tuple(replace(rows.NODES[0], number=number, resource_id=f'R{number}') for number in range(5))
     stored = (*map(InsertStack, (rows.STACK, *nested)), InsertResources((*parents, *inside)))
     wide.store.transact(NewStack('p'), lambda view: Decision(None, (*stored, InsertTraversal(rows.TRAVERSAL, nodes))))
-    scopes = [WholeStack(f'N{number}', f'R{number}', ('V', number), 2) for number in range(5)]
+    scopes = [WholeStack(f'N{number}', f'R{number}', Handoff(f'R{number}', ('V', number)), 2) for number in range(5)]
 
     def decide(views):
         changes = [UpdateStack(view.stack.id, None, {'status_reason': str(view.now)}) for view in views]

@@ -18,6 +18,7 @@ from convergence.core.effects import (
     UpdateResource,
 )
 from convergence.core.finish import abandon, as_claimed, finish
+from convergence.core.handoff import Handoff
 from convergence.core.held import escalate, record, release
 from convergence.core.leftover import Tracking, keep_track
 from convergence.core.lost import is_unknown, known_again, put_in_doubt
@@ -28,7 +29,6 @@ from convergence.core.results import (
     NeedsReplacement,
     NotBegun,
     Parked,
-    ParkedAlready,
     Succeeded,
     may_have_made,
 )
@@ -453,7 +453,9 @@ def test_whoever_had_nothing_called_gives_the_step_to_another_and_what_was_promi
 
 def test_of_what_was_parked_with_the_beginning_of_its_stack_nothing_is_left_to_write():
     claimed = claim(Step.CREATE, Action.CREATE, held())
-    decision = finish(finish_view(claimed), claimed, ParkedAlready(5.0), worker())
+    decision = finish(
+        finish_view(claimed), claimed, Parked(None, 5.0, handoff=Handoff('R', ('V', 0), traversal_id='W')), worker()
+    )
     assert (decision.verdict, decision.effects) == (End.RELEASED, ())
 
 

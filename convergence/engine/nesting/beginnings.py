@@ -48,15 +48,14 @@ class Beginning:
     def fits(self, room: int) -> bool:
         """Whether it may begin together with others, and is no larger."""
         size = self.start.size
-        return self.held.held_for() is not None and size is not None and size <= room
+        return self.held.handoff is not None and size is not None and size <= room
 
     def begun(self, planned: Planned) -> NestedStep:
         """What is answered when it has begun."""
         self.then()
-        held = self.held
-        is_parked = planned.lets_go_of(held.row.id)
-        nodes = planned.checks if is_parked and held.tells() else ()
-        return replace(held.begun, traversal_id=planned.traversal.id, is_parked=is_parked, nodes=nodes)
+        handoff, traversal_id = self.held.handoff, planned.traversal.id
+        released = handoff.released(traversal_id, planned.checks) if handoff and planned.releases(handoff) else None
+        return replace(self.held.begun, traversal_id=traversal_id, handoff=released)
 
 
 class Beginnings:
@@ -121,14 +120,11 @@ class Beginnings:
 
     def start(self, stack: Stack, held: NestingResource, request: Request) -> Beginning:
         """A request to a stack that is there."""
-        return Beginning(
-            Start.of(stack, request, held.row.id, held.held_for(), caller_tells=held.tells()),
-            held,
-        )
+        return Beginning(Start.of(stack, request, held.row.id, held.handoff), held)
 
     def create(self, stack: Stack, held: NestingResource, request: Request) -> Beginning:
         """A request with which a stack is stored."""
-        return Beginning(Start.of_new(stack, request, held.held_for(), caller_tells=held.tells()), held)
+        return Beginning(Start.of_new(stack, request, held.handoff), held)
 
     def begin(self, beginning: Beginning) -> NestedStep:
         """Have it begin.
@@ -193,9 +189,8 @@ def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:
 
 
 def begun_before(held: NestingResource) -> NestedStep | None:
-    """What was begun under the very claim that asks for it, and nobody has heard that it was; None: nothing was."""
+    """The operation that was begun under the caller's claim, if the answer to that request was lost; else None."""
     row = held.row
-    if row.owner is not None or row.status is not Status.IN_PROGRESS or held.node is None:
+    if row.owner is not None or row.status is not Status.IN_PROGRESS or held.handoff is None:
         return None
-    begun = begun_of(row.progress or {})
-    return None if begun is None else replace(begun, is_parked=True)
+    return begun_of(row.progress or {})

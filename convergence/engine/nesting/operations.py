@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import partial
 
 from convergence import errors
+from convergence.core.handoff import Handoff
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status, TraversalStatus
 from convergence.core.nesting import is_wanted, may_act
 from convergence.core.request import Request
@@ -71,11 +72,8 @@ def _held(asked: _Asked, rows: Mapping[str, NestingRow]) -> NestingResource:
     return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
 
 
-def _answer(asked: _Asked, step: NestedStep) -> Document:
-    answer = asdict(step)
-    if asked.ends is None:
-        del answer['nodes']
-    return answer
+def _answer(step: NestedStep) -> Document:
+    return asdict(step)
 
 
 _ASKED = frozenset(each.name for each in fields(_Asked))
@@ -126,9 +124,9 @@ class Nesting:
 
         :param fence: the one under which the caller holds the row.
         :param step: how many steps of the action have been taken before.
-        :param node: number of the node that the row is held for, if it is let go of as soon as something has begun.
-        :param ends: see `NestingResource`; None from workers of a version that does not know of it, nor of what is to
-            be told in the answer.
+        :param node: number of the node that the row is claimed for, if the engine may release the row; see `Handoff`.
+        :param ends: see `NestingResource`. None from workers of an older version, which do not dispatch nodes of nested
+            stacks either.
         :returns: the fields of `NestedStep`.
         :raises Conflict: the caller does not hold the row any more.
         """
@@ -150,20 +148,23 @@ class Nesting:
             is_late = bool(prepared) and self._clock() >= until
             prepared.append(None if is_late else carefully(each.resource_id, partial(self._prepared, each, rows)))
         steps = self._beginnings.begin_all(prepared, lambda: self._clock() >= until)
-        return [None if step is None else _answer(each, step) for each, step in zip(every, steps, strict=True)]
+        return [None if step is None else _answer(step) for step in steps]
 
     def _begin(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document:
         """:param rows: what has been read; it is read again where it is too old."""
         for _ in range(ROUNDS):
             try:
                 found = self._prepared(asked, rows)
-                return _answer(asked, self._beginnings.begin(found) if isinstance(found, Beginning) else found)
+                return _answer(self._beginnings.begin(found) if isinstance(found, Beginning) else found)
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 rows = self._rows([asked.resource_id])
         raise errors.Conflict(f'the nested stack {asked.resource_id} keeps changing')
 
     def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | Beginning:
-        held = replace(_held(asked, rows), step=asked.step, node=asked.node, ends=asked.ends)
+        held = replace(_held(asked, rows), step=asked.step, ends=asked.ends)
+        if asked.node is not None:
+            claimed_for = (held.traversal.id, asked.node)
+            held = replace(held, handoff=Handoff(asked.resource_id, claimed_for, asked.ends is not None))
         return self._begun_before(held) or self._act(held, asked.fence)
 
     def _rows(self, resource_ids: Sequence[str]) -> dict[str, NestingRow]:
@@ -196,12 +197,13 @@ class Nesting:
 
     def _begun_before(self, held: NestingResource) -> NestedStep | None:
         begun = begun_before(held)
-        if begun is None:
+        if begun is None or held.handoff is None:
             return None
         nodes = self._reader.nodes(begun.traversal_id)
         behind = {node.next_in_backlog for node in nodes}  # of these, whoever takes the one before tells
         ready = (node for node in nodes if node.status is NodeStatus.READY and node.phase not in LAST)
-        return replace(begun, nodes=tuple(node.number for node in ready if node.number not in behind))
+        numbers = [node.number for node in ready if node.number not in behind]
+        return replace(begun, handoff=held.handoff.released(begun.traversal_id, numbers))
 
     def _act(self, held: NestingResource, fence: int) -> NestedStep | Beginning:
         action, present = held.row.action, held.present

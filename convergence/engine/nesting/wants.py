@@ -8,6 +8,7 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.adoption import ADOPTED, brings_nested
+from convergence.core.handoff import Handoff
 from convergence.core.model import Action, Definition, Status
 from convergence.core.nesting import may_act
 from convergence.core.request import Offer
@@ -39,11 +40,11 @@ class NestingResource:
 
     :param present: the nested stack, deleted or not; None before it is there.
     :param step: how many steps of the action have been taken before.
-    :param node: number of the node that the row is held for; None where the row is not to be let go of by this.
+    :param handoff: the row, if the caller lets the engine release it.
     :param begun: what is known of what is begun for the nested stack, before it is.
     :param has_snapshots: whether there are snapshots of the nested stack.
     :param ends: under `TELLS`, what the resource tells when the nested stack is as it is wanted and has no outputs, if
-        that is known. None: its end does not finish the resource, and whoever asks tells nobody of nodes.
+        that is known. None: its end does not finish the resource.
     """
 
     row: Resource
@@ -51,18 +52,10 @@ class NestingResource:
     traversal: Traversal
     present: Stack | None = None
     step: int = 0
-    node: int | None = None
+    handoff: Handoff | None = None
     begun: NestedStep = field(default_factory=NestedStep)
     has_snapshots: bool = True
     ends: Document | None = None
-
-    def held_for(self) -> tuple[str, int] | None:
-        """See `convergence.db.scopes.NewStack`."""
-        return None if self.node is None else (self.traversal.id, self.node)
-
-    def tells(self) -> bool:
-        """Whether whoever asks tells workers of the nodes that are ready, where the row is let go of."""
-        return self.ends is not None
 
     def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
         """Refuses what comes late."""

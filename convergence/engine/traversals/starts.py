@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from convergence.core.effects import Decision
+from convergence.core.handoff import Handoff
 from convergence.core.plan import plan
 from convergence.core.request import Planned, Planner, Request
 from convergence.core.rows import Stack, Traversal
@@ -18,27 +19,23 @@ class Start:
 
     :param scope: what has to be seen when it is planned.
     :param stack: as it was read last, or as it is to be stored.
-    :param let_go_of: the row whose object the stack is, where whoever has asked for this tells of the nodes that are
-        ready if that row is let go of.
+    :param handoff: the claimed row whose object the stack is, if the plan may release it.
     :param plans: what each attempt has planned so far.
     """
 
     scope: NewStack | WholeStack
     stack: Stack
     request: Request
-    let_go_of: str | None = None
+    handoff: Handoff | None = None
     plans: list[Planned] = field(default_factory=list)
 
     @classmethod
-    def of_new(
-        cls, stack: Stack, request: Request, held_for: tuple[str, int] | None = None, *, caller_tells: bool = False
-    ) -> Start:
+    def of_new(cls, stack: Stack, request: Request, handoff: Handoff | None = None) -> Start:
         """That of a stack that is stored together with it.
 
-        :param held_for: see `of`, as is `caller_tells`.
+        :param handoff: see `of`.
         """
-        scope = NewStack(stack.project_id, stack.parent_resource_id, held_for)
-        return cls(scope, stack, request, stack.parent_resource_id if caller_tells else None)
+        return cls(NewStack(stack.project_id, stack.parent_resource_id, handoff), stack, request, handoff)
 
     @classmethod
     def of(
@@ -46,18 +43,14 @@ class Start:
         stack: Stack,
         request: Request,
         parent_resource_id: str | None = None,
-        held_for: tuple[str, int] | None = None,
-        *,
-        caller_tells: bool = False,
+        handoff: Handoff | None = None,
     ) -> Start:
         """That of a stack that is there.
 
         :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
-        :param held_for: the node that this row is held for, where the request may let go of it.
-        :param caller_tells: whether the caller tells of the nodes that are ready when it was let go of.
+        :param handoff: that row, if the plan may release it.
         """
-        scope = WholeStack(stack.id, parent_resource_id, held_for, stack.resource_count)
-        return cls(scope, stack, request, parent_resource_id if caller_tells else None)
+        return cls(WholeStack(stack.id, parent_resource_id, handoff, stack.resource_count), stack, request, handoff)
 
     @property
     def size(self) -> int | None:

@@ -148,13 +148,14 @@ class Traversals:
         return committed.verdict
 
     def _announce(self, start: Start, planned: Planned) -> None:
-        """See to what is ready. Of what needs a worker the caller tells, where it said so: see `NestedStep.nodes`."""
-        stack, traversal, caller_tells = start.stack, planned.traversal, planned.lets_go_of(start.let_go_of)
+        """Dispatch ready nodes, unless the caller dispatches those that need a worker; see `Handoff`."""
+        stack, traversal, handoff = start.stack, planned.traversal, start.handoff
+        by_caller = handoff is not None and handoff.caller_dispatches and planned.releases(handoff)
         with logs.bind(stack=stack.name, traversal=traversal.id), on_behalf_of(stack.project_id):
             LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
-            if traversal.for_parent and not caller_tells:
+            if traversal.for_parent and not by_caller:
                 self._dispatcher.cast_together(traversal.id, planned.checks)
-            elif not caller_tells:
+            elif not by_caller:
                 self._dispatcher.cast((traversal.id, number) for number in planned.checks)
             self._dispatcher.conclude((traversal.id, node.number) for node in planned.ready if node.phase in LAST)
             if traversal.cancels and planned.is_busy:

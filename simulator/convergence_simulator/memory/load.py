@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from convergence.core.effects import DeleteResource, DoubtParents, Effect, UpdateResource
+from convergence.core.handoff import Handoff
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
 from convergence.core.upwards import is_awaited
@@ -68,7 +69,7 @@ def _lock_parent(look: Look, resource_id: str | None) -> Resource | None:
 def _new_stack(look: Look, scope: NewStack) -> PlanView:
     if scope.parent_resource_id is not None:
         parent = _lock_parent(look, scope.parent_resource_id)
-        return PlanView(look.now(), None, parent=parent, around=_around(look, parent, scope.held_for))
+        return PlanView(look.now(), None, parent=parent, around=_around(look, parent, scope.handoff))
     look.lock_project(scope.project_id)
     look.over()
     living = [row for row in look.tables.stack.values() if row.deleted_at is None and row.parent_id is None]
@@ -97,7 +98,7 @@ def _whole_stack(look: Look, scope: WholeStack) -> PlanView:
     assert alone.stack is not None
     traversal = look.tables.traversal.get(alone.stack.traversal_id or '')
     resources = tuple(look.tables.resources_of(scope.stack_id))
-    around = _around(look, parent, scope.held_for)
+    around = _around(look, parent, scope.handoff)
     return replace(alone, traversal=traversal, resources=resources, parent=parent, around=around)
 
 
@@ -116,7 +117,7 @@ def _several_stacks(look: Look, scope: SeveralStacks) -> tuple[PlanView | None, 
 def _one_of_several(look: Look, scope: NewStack | WholeStack) -> PlanView | None:
     parent = look.tables.resource.get(scope.parent_resource_id or '')
     stack = look.tables.stack.get((parent.token or '') if parent is not None else '')
-    around = _around(look, parent, scope.held_for)
+    around = _around(look, parent, scope.handoff)
     held = around.node if around is not None else None
     if parent is None or held is None or held.resource_id != parent.id:
         return None
@@ -211,8 +212,8 @@ def _held_resource(look: Look, scope: HeldResource) -> FinishView:
     return _held_for(look, resource, scope.traversal_id, scope.number)
 
 
-def _around(look: Look, parent: Resource | None, held_for: tuple[str, int] | None) -> FinishView | None:
-    return None if parent is None or held_for is None else _held_for(look, parent, *held_for)
+def _around(look: Look, parent: Resource | None, handoff: Handoff | None) -> FinishView | None:
+    return None if parent is None or handoff is None else _held_for(look, parent, *handoff.claimed_for)
 
 
 def _held_for(look: Look, resource: Resource, traversal_id: str | None, held_number: int | None) -> FinishView:

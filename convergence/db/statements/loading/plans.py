@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
+from convergence.core.handoff import Handoff
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import FinishView, PlanView
 from convergence.db.connections.database import GALERA
@@ -97,15 +98,15 @@ class _Around(TypedDict, total=False):
 
 
 def _lock_around(
-    connection: Connection, resource_id: str | None, held_for: tuple[str, int] | None, stack_id: str = ''
+    connection: Connection, resource_id: str | None, handoff: Handoff | None, stack_id: str = ''
 ) -> _Around:
     """The row whose object a nested stack is, locked; and what belongs to the node that it is held for, if to any.
 
     :param stack_id: the nested stack; empty where it is about to be created.
     """
-    if resource_id is None or held_for is None:
+    if resource_id is None or handoff is None:
         return {'parent': _lock_parent(connection, resource_id)}
-    traversal_id, number = held_for
+    traversal_id, number = handoff.claimed_for
     key = {'resource': resource_id, 'traversal': traversal_id, 'node': number, 'stack': stack_id}
     (is_locked,), rows = HELD.all(connection, key)
     if not is_locked:
@@ -191,7 +192,7 @@ def whole_stack(connection: Connection, scope: WholeStack) -> PlanView:
     """See the scope."""
     resources = _lock_whole(connection, [scope])[scope.stack_id]
     # Not before: a worker may have failed the traversal while we waited for its rows.
-    seen = _lock_around(connection, scope.parent_resource_id, scope.held_for, scope.stack_id)
+    seen = _lock_around(connection, scope.parent_resource_id, scope.handoff, scope.stack_id)
     if 'stack' not in seen:
         read = READ_STACK_AND_TRAVERSAL.first(connection, {'stack': scope.stack_id})
         if read is None:
@@ -223,9 +224,11 @@ def several_stacks(connection: Connection, scope: SeveralStacks) -> tuple[PlanVi
 
 def _lock_all_around(connection: Connection, scope: SeveralStacks) -> dict[str, _Around]:
     """For each row whose object a stack is what `_lock_around` finds."""
-    held_for = {each.parent_resource_id or '': each.held_for for each in scope.scopes}
-    traversal_id = next(node[0] for node in held_for.values() if node is not None)
-    key = {'traversal': traversal_id, 'resources': sorted(held_for)}
+    claimed_for = {
+        each.parent_resource_id or '': each.handoff.claimed_for for each in scope.scopes if each.handoff is not None
+    }
+    traversal_id = next(node[0] for node in claimed_for.values())
+    key = {'traversal': traversal_id, 'resources': sorted(claimed_for)}
     writes = Writes(connection)
     writes.add(LOCK_HELD.call(key))
     (rows,) = writes.read(READ_HELD.call(key))
@@ -237,7 +240,7 @@ def _lock_all_around(connection: Connection, scope: SeveralStacks) -> dict[str, 
         around = seen['around']
         assert around is not None
         parent, number = around.resource, around.node.number if around.node is not None else None
-        if parent is not None and held_for[parent.id] == (traversal_id, number):
+        if parent is not None and claimed_for[parent.id] == (traversal_id, number):
             found[parent.id] = seen
     return found
 
@@ -255,7 +258,7 @@ def lock_project(connection: Connection, project_id: str) -> None:
 def new_stack(connection: Connection, scope: NewStack) -> PlanView:
     """See the scope."""
     if scope.parent_resource_id is not None:
-        around = _lock_around(connection, scope.parent_resource_id, scope.held_for)
+        around = _lock_around(connection, scope.parent_resource_id, scope.handoff)
         if 'now' not in around:
             around |= {'now': connection.execute(READ_NOW).scalar_one(), 'stack': None}
         return PlanView(**around)
