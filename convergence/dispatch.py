@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from convergence import errors
 from convergence.core.complete import conclude
-from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
+from convergence.core.model import DISPATCH_WINDOW, MAX_BATCH_NODES
 from convergence.db.scopes import LastNode
 from convergence.db.transaction import Committed, Transactions
 
@@ -60,7 +60,7 @@ class Dispatcher:
         store: Transactions,
         messenger: Messenger,
         new_id: Callable[[], str],
-        together: int = NODES_IN_A_MESSAGE,
+        together: int = MAX_BATCH_NODES,
         window: int = DISPATCH_WINDOW,
     ) -> None:
         self._store = store

@@ -18,7 +18,7 @@ from convergence_simulator.memory.store import MemoryStore
 from convergence_simulator.storage import ports as memory_ports
 
 from convergence.core.claim import Worker
-from convergence.core.model import NODES_IN_A_MESSAGE, NodeStatus, Status
+from convergence.core.model import MAX_BATCH_NODES, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connections.database import connect
 from convergence.db.ports import Ports
@@ -27,7 +27,7 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.migration import DUTIES
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.store import Store
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.reads.nested_values import NestedReads
 from convergence.engine.signals.addresses import SignalAddresses
@@ -36,13 +36,13 @@ from convergence.engine.sweeper.tasks import SweepOptions, SweepTasks
 from convergence.engine.wiring import EngineOptions, wire_engine
 from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.registry import Registry
-from convergence.worker.attempt import Pace
-from convergence.worker.nested import EngineNesting
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.nested import EngineNesting
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from tests.inline_groups import InlineGroups
 from tests.reality import EnforcedThing, HolderThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
-NEVER_IN_THE_WAY = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
+NEVER_IN_THE_WAY = PollPolicy(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
 """Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
 
 
@@ -186,9 +186,9 @@ class Harness:
         self,
         engine: Any,
         *,
-        pace: Pace = NEVER_IN_THE_WAY,
+        pace: PollPolicy = NEVER_IN_THE_WAY,
         window: int = 64,
-        together: int = NODES_IN_A_MESSAGE,
+        together: int = MAX_BATCH_NODES,
         in_a_row: int = 1,
         new_id: Callable[[], str] | None = None,
         max_input_bytes: int | None = None,
@@ -218,7 +218,7 @@ class Harness:
             stacks=stacks, nesting=limits, window=window, together=together, max_snapshots=3, may_abandon=True
         )
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
-        self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
+        self.dispatcher, self.compiler, self.traversals = parts.dispatcher, parts.compiler, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
         self.rollbacks = parts.rollbacks
         self.snapshots, self.abandonment, self.nesting = parts.snapshots, parts.abandonment, parts.nesting
@@ -239,7 +239,7 @@ class Harness:
 
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
-        timing = Timing(groups=lambda threads, left: InlineGroups())
+        timing = WorkerRuntime(groups=lambda threads, left: InlineGroups())
         parts = (self.ports, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
         worker = WorkerService(*parts, EngineNesting(self, self.reader, lambda project_id, request_id: self.context))
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
@@ -271,7 +271,7 @@ class Harness:
 
     def read_nested_stack(self, context: Any, stack_id: str) -> Any:
         """A worker asks for it."""
-        return NestedReads(self.reader, self.goals).read_nested_stack(context, stack_id)
+        return NestedReads(self.reader, self.compiler).read_nested_stack(context, stack_id)
 
     def die(self, worker: WorkerService) -> None:
         """A worker is gone, whatever it holds."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
-from convergence.worker.groups import Check, CheckWork, Occupancy, ThreadGroups
+from convergence.worker.scheduler.thread_groups import Check, CheckWork, Occupancy, ThreadGroups
 
 
 class InlineGroups(ThreadGroups):

@@ -29,7 +29,7 @@ from convergence.db.schema.sealing import opened, seal_of
 from convergence.db.statements.store import Store
 from convergence.engine.callers.credentials import StackCredentials
 from convergence.engine.drift.requested_repairs import RepairOptions
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.preview.preview import Previews
 from convergence.engine.questions.worker_questions import WorkerQuestions
@@ -173,16 +173,16 @@ def _workers(parts: Parts) -> WorkerQuestions:
 
 def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
-    reader, roster, goals, objects = StackReader(parts.store), ports.roster, engine.goals, ports.observations
+    reader, roster, compiler, objects = StackReader(parts.store), ports.roster, engine.compiler, ports.observations
     workers, credentials = _workers(parts), ports.credentials
     return (
-        StackReads(reader, goals, parts.settings.engine.hidden_stack_tags, objects),
-        ResourceReads(reader, goals, ports.software, objects, workers),
-        ExplainReads(reader, goals, objects),
-        DriftReads(reader, goals, objects, roster, engine.enrolment.of),
-        HistoryReads(reader, goals, objects),
+        StackReads(reader, compiler, parts.settings.engine.hidden_stack_tags, objects),
+        ResourceReads(reader, compiler, ports.software, objects, workers),
+        ExplainReads(reader, compiler, objects),
+        DriftReads(reader, compiler, objects, roster, engine.enrolment.of),
+        HistoryReads(reader, compiler, objects),
         ProgressReads(Overview(parts.store), roster),
-        InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds, workers, credentials),
+        InstallationReads(compiler, parts.types, roster, __version__, heartbeat.holds, workers, credentials),
         Previews(reader, parts.types, engine.stacks, objects, workers, credentials),
         Presences(roster),
     )
@@ -219,7 +219,7 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
             lease_s=engine.lease_s,
         ),
         window=engine.dispatch_window,
-        together=engine.nodes_in_a_message,
+        together=engine.max_batch_nodes,
         max_signal_bytes=limits.max_signal_bytes,
         max_snapshots=limits.max_snapshots_per_stack,
         may_abandon=engine.enable_stack_abandon,
@@ -275,7 +275,7 @@ class EngineProcess:
             engine.signals,
             engine.nesting,
             engine.nesting.snapshots,
-            NestedReads(ports.reader, engine.goals),
+            NestedReads(ports.reader, engine.compiler),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),
             self._telling.webhooks(engine.stacks),

@@ -26,7 +26,7 @@ from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import CallAccess
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.listener import NotificationListener
-from convergence.worker.credentials import CredentialsOfStacks
+from convergence.worker.attempts.credentials import CredentialsOfStacks
 
 
 class ObserverProcess:

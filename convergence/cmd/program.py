@@ -83,7 +83,7 @@ class Program:
     build: Callable[[config.Settings], ProgramService]
     stop_s: Callable[[config.Settings], float]
     processes: Callable[[config.Settings], int] = lambda settings: 1
-    ailment: Callable[[Any], str] = lambda service: ''
+    unhealthy_reason: Callable[[Any], str] = lambda service: ''
     defaults: config.Defaults = field(default_factory=dict)
     executor: concurrency.Executor | None = None
 
@@ -171,7 +171,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
             LOG.info('%s is at work', program.name)
             if link is not None:
                 link.ready()
-            ailment = _wait(program, service, signals, link)
+            unhealthy_reason = _wait(program, service, signals, link)
             restore(*(STOP if link is None else (signal.SIGTERM,)))
             _stop(service, program.stop_s(settings) + STOP_MARGIN_S)
     except errors.ConvergenceError as error:
@@ -180,7 +180,7 @@ def serve(program: Program, settings: config.Settings, link: Link | None = None)
         LOG.exception('%s has failed', program.name)
         return ProgramExit.FAILED
     LOG.info('%s has ended', program.name)
-    return ProgramExit.FAILED if ailment else ProgramExit.OK
+    return ProgramExit.FAILED if unhealthy_reason else ProgramExit.OK
 
 
 def _signals(link: Link | None) -> ProcessSignals:
@@ -204,10 +204,10 @@ def _wait(program: Program, service: ProgramService, signals: ProcessSignals, li
         if link is not None and link.orphaned():
             LOG.warning('%s: ending, its supervisor is gone', program.name)
             return ''
-        ailment = program.ailment(service)
-        if ailment:
-            LOG.error('%s: ending, to be started anew: %s', program.name, ailment)
-            return ailment
+        unhealthy_reason = program.unhealthy_reason(service)
+        if unhealthy_reason:
+            LOG.error('%s: ending, to be started anew: %s', program.name, unhealthy_reason)
+            return unhealthy_reason
 
 
 def _stop(service: ProgramService, limit_s: float) -> None:

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None, open_parts: Callable[[Settings], Par
         lambda settings: build(settings, open_parts),
         stop_s=lambda settings: settings.worker.drain_timeout_s,
         processes=lambda settings: settings.worker.workers,
-        ailment=lambda worker: worker.ailment(),
+        unhealthy_reason=lambda worker: worker.unhealthy_reason(),
     )
     return run(program, argv, count_option='Worker processes to start; instead of [worker] workers.')
 

@@ -13,10 +13,10 @@ from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.context import CallerContext
 from convergence.rpc.server import CancelServer, QuestionServer, WorkerServer
 from convergence.worker.answering import Answering, SealedAnswers
-from convergence.worker.attempt import Pace
-from convergence.worker.credentials import CredentialsOfStacks
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.credentials import CredentialsOfStacks
+from convergence.worker.attempts.nested import EngineNesting
 from convergence.worker.fallback import LocalFallback
-from convergence.worker.nested import EngineNesting
 from convergence.worker.service import WorkerOptions, WorkerService
 
 
@@ -37,7 +37,7 @@ class WorkerProcess:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         settings = parts.settings.worker
-        pace = Pace(
+        pace = PollPolicy(
             settings.poll_interval_min_s,
             settings.poll_interval_max_s,
             settings.park_after_s,
@@ -54,7 +54,7 @@ class WorkerProcess:
             max_stuck_threads=settings.max_stuck_threads,
             threads=settings.threads,
             dispatch_window=settings.dispatch_window,
-            in_a_row=settings.nodes_in_a_row,
+            in_a_row=settings.max_inline_nodes,
             max_stored_bytes=parts.settings.limits.max_stored_bytes,
             max_input_bytes=parts.settings.limits.max_input_bytes,
             creation_settles_s=settings.creation_settles_s,
@@ -66,7 +66,7 @@ class WorkerProcess:
         credentials = CredentialsOfStacks(ports.credentials, parts.keystone, acting.region, acting.interface)
         self.service = WorkerService(
             ports,
-            Dispatcher(parts.store, hands, new_id, settings.nodes_in_a_message, settings.dispatch_window),
+            Dispatcher(parts.store, hands, new_id, settings.max_batch_nodes, settings.dispatch_window),
             parts.types,
             engine,
             options,
@@ -74,7 +74,7 @@ class WorkerProcess:
             nested=EngineNesting(engine, ports.reader, _on_behalf),
             credentials=credentials,
         )
-        hands.lend_a_hand = self.service.lend_a_hand
+        hands.run_locally = self.service.run_locally
         self.service.heartbeat.witness = Witness(
             parts.store, self.service.id, settings.lease_s, self.service.recent.tell
         )
@@ -109,9 +109,9 @@ class WorkerProcess:
         self.service.leave()
         return drained
 
-    def ailment(self) -> str:
+    def unhealthy_reason(self) -> str:
         """Why this process should be started anew; empty while it should not."""
-        return self.service.ailment()
+        return self.service.unhealthy_reason()
 
     def close(self) -> None:
         """Give back the connections."""

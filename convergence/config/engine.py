@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from oslo_config import cfg
 
-from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
+from convergence.core.model import DISPATCH_WINDOW, MAX_BATCH_NODES
 
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Engine processes that convergence-engine starts.'),
@@ -73,11 +73,12 @@ OPTIONS: list[cfg.Opt] = [
         'database, where nothing can be lost, and lets small stacks through beside a large one.',
     ),
     cfg.IntOpt(
-        'nodes_in_a_message',
-        default=NODES_IN_A_MESSAGE,
+        'max_batch_nodes',
+        default=MAX_BATCH_NODES,
         min=1,
-        help='Nodes of one stack of which workers are told in one message, where many become ready at once. Not more '
-        'than a worker has threads. 1: each is a message.',
+        deprecated_name='nodes_in_a_message',
+        help='Maximum number of ready nodes of one stack per check_resource message. 1 disables batching. More than a '
+        'worker has threads makes nodes wait.',
     ),
     cfg.FloatOpt(
         'cancel_patience_s',
@@ -130,7 +131,7 @@ class EngineSettings:
     repair_pause_s: float = 10.0
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
-    nodes_in_a_message: int = NODES_IN_A_MESSAGE
+    max_batch_nodes: int = MAX_BATCH_NODES
     cancel_patience_s: float = 600.0
     question_timeout_s: float = 20.0
     enable_stack_abandon: bool = False

@@ -66,7 +66,7 @@ _SHARED = (
     'lease_s',
     'creation_settles_s',
     'dispatch_window',
-    'nodes_in_a_message',
+    'max_batch_nodes',
 )
 """Options of the engine that hold for workers too, so that they cannot differ."""
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from convergence.core.model import DISPATCH_WINDOW, NODES_IN_A_MESSAGE
+from convergence.core.model import DISPATCH_WINDOW, MAX_BATCH_NODES
 
 OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt('workers', default=1, min=1, help='Worker processes that convergence-worker starts.'),
     cfg.IntOpt('threads', default=8, min=1, help='Resources that each worker process works on at the same time.'),
     cfg.IntOpt(
-        'nodes_in_a_row',
+        'max_inline_nodes',
         default=16,
         min=1,
-        help='How many resources of one operation a thread works on one after the other, where each makes the next one '
-        'ready and no other operation waits for a thread, before it tells any worker of the next. '
-        '1: every resource is a message.',
+        deprecated_name='nodes_in_a_row',
+        help='Maximum number of nodes of one operation that a thread runs one after the other before it dispatches the '
+        'next one in a message. 1 sends a message for every node.',
     ),
     cfg.FloatOpt(
         'poll_interval_min_s', default=0.2, min=0.01, help='Seconds to the first poll of an action that takes time.'
@@ -70,12 +70,12 @@ class WorkerSettings:
     """What a worker process needs to know. See the options of the same names.
 
     `sweep_interval_s`, `heartbeat_interval_s`, `lease_s`, `creation_settles_s`, `dispatch_window` and
-    `nodes_in_a_message` are those of the engine, so that they cannot differ.
+    `max_batch_nodes` are those of the engine, so that they cannot differ.
     """
 
     workers: int = 1
     threads: int = 8
-    nodes_in_a_row: int = 16
+    max_inline_nodes: int = 16
     poll_interval_min_s: float = 0.2
     poll_interval_max_s: float = 30.0
     park_after_s: float = 2.0
@@ -88,4 +88,4 @@ class WorkerSettings:
     lease_s: float = 30.0
     creation_settles_s: float = 60.0
     dispatch_window: int = DISPATCH_WINDOW
-    nodes_in_a_message: int = NODES_IN_A_MESSAGE
+    max_batch_nodes: int = MAX_BATCH_NODES

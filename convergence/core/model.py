@@ -23,7 +23,7 @@ Path: TypeAlias = tuple[str | int, ...]
 DISPATCH_WINDOW = 64
 """How many nodes of one traversal are cast at once, where an installation sets nothing else."""
 
-NODES_IN_A_MESSAGE = 5
+MAX_BATCH_NODES = 5
 """Of how many nodes workers are told in one message at most, where an installation sets nothing else. No more than a
 worker has threads: what waits for one there could begin elsewhere."""
 

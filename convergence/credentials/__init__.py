@@ -4,6 +4,6 @@ The API makes them in Keystone with the user's own token, which goes nowhere els
 or an application credential. A row in the database (`convergence.db.repositories.credentials`) stands before the thing
 in Keystone does, says how it can be recognized, and goes after it: so nothing is lost whoever dies. Stacks refer to the
 row by its id, which is all that the core ever sees of it (`convergence.engine.callers.credentials`). Workers act
-with it (`convergence.worker.credentials`), engines remove it when nothing needs it any more
+with it (`convergence.worker.attempts.credentials`), engines remove it when nothing needs it any more
 (`convergence.engine.sweeper.credentials`).
 """

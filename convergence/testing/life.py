@@ -45,9 +45,9 @@ from convergence.resources.invocation import Subject, build_call
 from convergence.resources.registry import Registry
 from convergence.resources.software import ProjectSoftware
 from convergence.testing.fixture import Fixture
-from convergence.worker.attempt import Fenced, Pace
-from convergence.worker.port import WorkerPort
-from convergence.worker.runner import Runner
+from convergence.worker.attempts.attempt import ClaimLost, PollPolicy
+from convergence.worker.attempts.port import WorkerPort
+from convergence.worker.attempts.runner import Runner
 
 R = TypeVar('R')
 
@@ -56,7 +56,7 @@ TYPE = 'Conformance::Type'
 SETTLES_S = 60.0
 COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll', 'release_for_replacement', 'reclaim'})
 """The calls after which a worker may die."""
-PACE = Pace(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
+PACE = PollPolicy(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
 
 
 class Loss(Enum):
@@ -255,7 +255,7 @@ class Life:
                 raise AssertionError(f'{self._last.action} is not done after {self.fixture.poll_limit} polls')
 
     def _check(self, node: Node, traversal: Traversal, stack: Stack, change: Change) -> bool:
-        """Check the node once, as `convergence.worker.checks` does; whether it is done."""
+        """Check the node once, as `convergence.worker.checks.node_checks` does; whether it is done."""
         view = NodeView(self._now, node, traversal, stack, self._row, rivals=self._rivals)
         begun = self._take(begin(view, self._worker, lambda _: self._assess(change)))
         if begun.step is Step.NOTHING:
@@ -273,7 +273,7 @@ class Life:
         self._tried = claim.pending or self._tried
         try:
             result = self._runner.run(claim, Task(claim.resource.name))
-        except (TaskKilled, Fenced):
+        except (TaskKilled, ClaimLost):
             self._take(release(self._view(claim), claim.resource.fence, self._worker, lost=True))
             if not self._goes_on:
                 raise WorkerDied from None

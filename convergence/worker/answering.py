@@ -33,8 +33,8 @@ from convergence.resources.secrets import known_secrets, secret_properties
 from convergence.resources.software import ProjectSoftware
 from convergence.resources.storable import carried, text_of
 from convergence.values import replace
-from convergence.worker.attempt import MOST_SHOWN_BYTES
-from convergence.worker.port import none_of_stack
+from convergence.worker.attempts.attempt import MOST_SHOWN_BYTES
+from convergence.worker.attempts.port import none_of_stack
 
 LOG = logging.getLogger(__name__)
 

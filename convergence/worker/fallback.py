@@ -10,22 +10,22 @@ from convergence.dispatch import Messenger
 class LocalFallback:
     """Sends to the workers; a check that cannot be sent is handed to this one.
 
-    :ivar lend_a_hand: takes a check, where there is room for it; whether there was.
+    :ivar run_locally: takes a check, where there is room for it; whether there was.
     """
 
     def __init__(self, messenger: Messenger) -> None:
         self._messenger = messenger
-        self.lend_a_hand: Callable[[str, int], bool] = _nobody
+        self.run_locally: Callable[[str, int], bool] = _nobody
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Somebody should look at this node: another worker, or this one."""
-        return self._messenger.check_resource(traversal_id, node, hops) or self.lend_a_hand(traversal_id, node)
+        return self._messenger.check_resource(traversal_id, node, hops) or self.run_locally(traversal_id, node)
 
     def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
         """The same of some nodes of one traversal."""
         if self._messenger.check_resources(traversal_id, nodes):
             return True
-        taken = [self.lend_a_hand(traversal_id, node) for node in nodes]
+        taken = [self.run_locally(traversal_id, node) for node in nodes]
         return all(taken)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:

@@ -58,7 +58,7 @@ class Attendant:
 
 
 class CheckOne(Protocol):
-    """Does what there is to do for one node; see `convergence.worker.checks.NodeChecks.check`."""
+    """Does what there is to do for one node; see `convergence.worker.checks.node_checks.NodeChecks.check`."""
 
     def __call__(
         self, traversal_id: str, number: int, task: Task, attendant: Attendant, begun: StepDecision | None
@@ -77,7 +77,7 @@ QUICK_S = 0.1
 
 
 class WaitingChecks(Protocol):
-    """What waits for a thread of this worker; see `convergence.worker.groups.ThreadGroups`."""
+    """What waits for a thread of this worker; see `convergence.worker.scheduler.thread_groups.ThreadGroups`."""
 
     def is_crowded(self, traversal_id: str) -> bool:
         """Whether something else than the traversal waits."""

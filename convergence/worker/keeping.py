@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from convergence.rpc.shares import beneficiary
-from convergence.worker.groups import Check, Occupancy
+from convergence.worker.scheduler.thread_groups import Check, Occupancy
 
 SOON_S = 1.0
 """What a thread of this worker comes to within so many seconds need not be done by another one."""
@@ -27,7 +27,7 @@ _STEPS = 64
 
 
 class Threads(Protocol):
-    """The threads of this worker; see `convergence.worker.groups.ThreadGroups`."""
+    """The threads of this worker; see `convergence.worker.scheduler.thread_groups.ThreadGroups`."""
 
     def occupancy(self) -> Occupancy:
         """How busy they are."""

@@ -23,22 +23,22 @@ from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
 from convergence.rpc.shares import beneficiary, on_behalf_of
 from convergence.template.limits import STANDARD
-from convergence.worker.assess import Assessor
-from convergence.worker.attempt import Pace
-from convergence.worker.checks import NodeChecks, Settler
-from convergence.worker.fences import Fences
-from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
+from convergence.worker.attempts.runner import Runner
+from convergence.worker.checks.assess import Assessor
+from convergence.worker.checks.fences import Fences
+from convergence.worker.checks.nested_batch import NestedBatch
+from convergence.worker.checks.node_checks import NodeChecks, Settler
+from convergence.worker.checks.steps import Steps
 from convergence.worker.in_a_row import InARow
 from convergence.worker.keeping import Keeping
-from convergence.worker.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, do_each
-from convergence.worker.port import NO_NESTING, NestingPort, WorkerPort, none_of_stack, wait
-from convergence.worker.recent import Recent
-from convergence.worker.runner import Runner
-from convergence.worker.siblings import Siblings
-from convergence.worker.snapshot_removal import SnapshotRemoval
-from convergence.worker.steps import Steps
-from convergence.worker.timers import Timers
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
+from convergence.worker.scheduler.timers import Timers
 from convergence.worker.unannounced import Soon, Unannounced
+from convergence.worker.upkeep.maintenance import HOPS, Fitness, Maintenance, MaintenanceSettings, do_each
+from convergence.worker.upkeep.result_journal import ResultJournal
+from convergence.worker.upkeep.snapshot_removal import SnapshotRemoval
 
 LOG = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class WorkerOptions:
 
     host: str
     version: str
-    pace: Pace = field(default_factory=Pace)
+    pace: PollPolicy = field(default_factory=PollPolicy)
     heartbeat_interval_s: float = 5.0
     lease_s: float = 30.0
     cancel_grace_s: float = 10.0
@@ -74,7 +74,7 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class WorkerRuntime:
     """How a worker waits.
 
     :param wait: waits for a while, or until a task is cancelled; whether it was.
@@ -95,8 +95,8 @@ class Timing:
 class WorkerService:
     """Handles the messages to a worker. Its id is new each time it is made: an id never comes back from the dead.
 
-    :param nested: the nested stacks that it has to do with; see `convergence.worker.nested`.
-    :param credentials: those of the stack of that id; see `convergence.worker.credentials`.
+    :param nested: the nested stacks that it has to do with; see `convergence.worker.attempts.nested`.
+    :param credentials: those of the stack of that id; see `convergence.worker.attempts.credentials`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class WorkerService:
         settler: Settler,
         options: WorkerOptions,
         new_id: Callable[[], str],
-        timing: Timing = Timing(),
+        timing: WorkerRuntime = WorkerRuntime(),
         nested: NestingPort = NO_NESTING,
         credentials: Callable[[str], Credentials] = none_of_stack,
     ) -> None:
@@ -160,7 +160,7 @@ class WorkerService:
         runner = Runner(registry, options.pace, around)
         later = timing.later or self._cast_later
         draining = self._stopping.is_set
-        siblings = Siblings(store, self._worker, assess, runner.attempts, nested, draining, timing.clock)
+        siblings = NestedBatch(store, self._worker, assess, runner.attempts, nested, draining, timing.clock)
         self._checks = NodeChecks(steps, dispatcher, runner, siblings, settler, later, timing.clock, draining)
         self._unannounced = Unannounced(dispatcher, self._has_room, timing.soon or self._timers.after, timing.clock)
         self._keeping = Keeping(self._groups, self._take, self._stopping.is_set, timing.clock)
@@ -173,7 +173,9 @@ class WorkerService:
             self._keeping,
             timing.clock,
         )
-        self.recent = Recent(store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock)
+        self.recent = ResultJournal(
+            store, dispatcher, new_id, ports.reader.resource, ports.reader.traversal, timing.clock
+        )
         self._checks.stored, self._checks.lost_handoff = self.recent.add, nested.lost_handoff
         steps.dropped = self.recent.dropped
         settings = MaintenanceSettings(
@@ -209,7 +211,7 @@ class WorkerService:
         else:
             self._take([check])
 
-    def lend_a_hand(self, traversal_id: str, node: int) -> bool:
+    def run_locally(self, traversal_id: str, node: int) -> bool:
         """Look at a node of which no other worker can be told, if there is room; whether it will be looked at."""
         return self._keeping.take(traversal_id, node, HOPS)
 
@@ -304,7 +306,7 @@ class WorkerService:
         self._groups.interrupt(self._options.cancel_grace_s)
 
     def reconcile(self) -> None:
-        """See `convergence.worker.maintenance` and `convergence.worker.recent`."""
+        """See `convergence.worker.upkeep.maintenance` and `convergence.worker.upkeep.result_journal`."""
         do_each(self.recent.look, self.recent.mend)
         if WorkerTask.REMOVE_SNAPSHOTS in self._maintenance():
             self._snapshot_removal()
@@ -313,7 +315,7 @@ class WorkerService:
         """How busy this worker is, for the service list."""
         return asdict(self._groups.occupancy())
 
-    def ailment(self) -> str:
+    def unhealthy_reason(self) -> str:
         """Why this process should be started anew; empty while it should not."""
         if self._maintenance.fitness is Fitness.FIT:
             return ''

@@ -27,12 +27,12 @@ from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError, NoAnswer
 from convergence.randomness import new_id
-from convergence.worker.attempt import Pace
-from convergence.worker.nested import EngineNesting
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.nested import EngineNesting
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from convergence_simulator.belongings import Belongings
 from convergence_simulator.faults import NONE, Faults
-from convergence_simulator.goals import SimulatedGoals
+from convergence_simulator.goals import SimulatedCompiler
 from convergence_simulator.kinds import registry
 from convergence_simulator.language import PATIENCE_S
 from convergence_simulator.ledger import CommitLedger
@@ -117,7 +117,7 @@ class Crew:
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
-        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
+        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, compiler_of=SimulatedCompiler)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine
@@ -139,7 +139,7 @@ class Crew:
         def soon(delay_s: float, call: Callable[[], object]) -> None:
             timers.append((time.monotonic() + delay_s, call))
 
-        pace = Pace(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
+        pace = PollPolicy(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
         options = WorkerOptions(
             'crew',
             'simulated',
@@ -160,7 +160,7 @@ class Crew:
             self,
             options,
             new_id,
-            Timing(later=later, soon=soon),
+            WorkerRuntime(later=later, soon=soon),
             EngineNesting(CrewEngines(self, store), ports.reader, lambda project_id, request_id: Context()),
         )
         ports.roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from convergence.concurrency import Group, GroupStopped, StopReason, Task
-from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 from convergence_simulator.kernel import SimulatedProcess
 
 if TYPE_CHECKING:

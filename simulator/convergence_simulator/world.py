@@ -24,13 +24,13 @@ from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
-from convergence.worker.attempt import Pace
-from convergence.worker.nested import EngineNesting
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.nested import EngineNesting
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from convergence_simulator.checker import InvariantChecker
 from convergence_simulator.choices import Choices
 from convergence_simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
-from convergence_simulator.goals import SimulatedGoals
+from convergence_simulator.goals import SimulatedCompiler
 from convergence_simulator.kernel import Kernel, SimulatedProcess
 from convergence_simulator.kinds import registry
 from convergence_simulator.language import PATIENCE_S
@@ -231,7 +231,7 @@ class World(Passing):
                     may_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
-                goals_of=SimulatedGoals,
+                compiler_of=SimulatedCompiler,
                 tasks_of=CandidTasks,
             )
 
@@ -255,7 +255,7 @@ class World(Passing):
         def pause(duration_s: float) -> None:
             self.kernel.sleep(Task('pause'), duration_s)
 
-        pace = Pace(1.0, 30.0, 2.0, 3, latest)
+        pace = PollPolicy(1.0, 30.0, 2.0, 3, latest)
         shape = self._shape
         options = WorkerOptions(
             name,
@@ -275,7 +275,9 @@ class World(Passing):
             messenger,
             options,
             self.new_id,
-            Timing(self.kernel.sleep, later, soon, partial(FiberGroups, self, process), pause, self.kernel.clock),
+            WorkerRuntime(
+                self.kernel.sleep, later, soon, partial(FiberGroups, self, process), pause, self.kernel.clock
+            ),
             EngineNesting(SimulatedEngines(self), self.reader, lambda project_id, request_id: Context()),
         )
         self.roster.register(service.id, 'worker', name, 'simulated', LEASE_S)

@@ -83,7 +83,7 @@ CHOOSING = 'convergence.core.choosing'
 LOADING = 'convergence.db.statements.loading'
 LOOKING = 'convergence.db.looking'
 MEMORY_LOAD = 'convergence_simulator.memory.load'
-RUNNER, STEPS = 'convergence.worker.runner:Runner', 'convergence.worker.steps'
+RUNNER, STEPS = 'convergence.worker.attempts.runner:Runner', 'convergence.worker.checks.steps'
 TRAVERSALS = 'convergence.engine.traversals.traversals:Traversals'
 APPLYING = 'convergence.db.statements.applying'
 CHANGING, ARRIVING = f'{APPLYING}.changing', f'{APPLYING}.arriving'
@@ -189,7 +189,7 @@ MUTANTS = (
         'a look has another object made for one that nobody can ask for',
         (
             Edit(
-                'convergence.worker.repairs:Repairs.look',
+                'convergence.worker.attempts.repair:Repairs.look',
                 "if attempt.physical_id is None and (failed or kind.implements('find')):",
                 'if attempt.physical_id is None:',
             ),
@@ -240,7 +240,7 @@ MUTANTS = (
     Mutant(
         'a resource is done with whatever its stack has come to the end of',
         (
-            Edit('convergence.worker.nested:_is_plain', 'claim.completes_node and ', ''),
+            Edit('convergence.worker.attempts.nested:_is_plain', 'claim.completes_node and ', ''),
             Edit('convergence.core.upwards:_is_plain', 'is_same &= row.action is view.traversal.action', 'pass'),
         ),
         ('tree_is_woken_and_changed',),
@@ -357,7 +357,7 @@ MUTANTS = (
         (
             Edit(f'{CHECK}:_update', '_repeats(view, resource) and (woken or not nests)', '_repeats(view, resource)'),
             Edit(
-                'convergence.engine.nesting.wants:NestingResource.is_served_by',
+                'convergence.engine.nesting.desired:NestingResource.is_served_by',
                 'return running.for_parent and running.deadline == self.deadline()',
                 'return True',
             ),
@@ -473,7 +473,7 @@ MUTANTS = (
             Edit(
                 f'{RUNNER}._let_go',
                 'action, progress = attempt.claim.action, attempt.progress or {}',
-                'raise Fenced(attempt.physical_id)',
+                'raise ClaimLost(attempt.physical_id)',
             ),
         ),
         ('superseded_update_is_cancelled', 'create_is_cancelled'),
@@ -523,7 +523,7 @@ MUTANTS = (
         'a failure is not settled',
         (
             Edit(
-                'convergence.worker.checks:NodeChecks._conclude',
+                'convergence.worker.checks.node_checks:NodeChecks._conclude',
                 'self._settler.settle(claim.stack.id, claim.traversal.id)',
                 'pass',
             ),
@@ -854,19 +854,19 @@ MUTANTS = (
     ),
     Mutant(
         'a task that does not stop is never given up',
-        (Edit('convergence.worker.holdings:Holdings.give_up', 'return self.drop(task)', 'return []'),),
+        (Edit('convergence.worker.checks.claim_table:Holdings.give_up', 'return self.drop(task)', 'return []'),),
         ('stuck_creation_exceeds_its_time', 'stuck_creation_is_cancelled'),
     ),
     Mutant(
         'what is claimed after it was given up is kept',
         (
             Edit(
-                'convergence.worker.holdings:Holdings.take',
+                'convergence.worker.checks.claim_table:Holdings.take',
                 'return task not in self._given_up or self._held.pop(task, None) is None',
                 'return True',
             ),
             Edit(
-                'convergence.worker.checks:NodeChecks._act',
+                'convergence.worker.checks.node_checks:NodeChecks._act',
                 'if answer is None and (self._draining() or task.is_unwanted):',
                 'if self._draining():',
             ),
@@ -883,7 +883,7 @@ MUTANTS = (
         'an object that is made late is forgotten',
         (
             Edit(
-                'convergence.worker.checks:NodeChecks._keep_track',
+                'convergence.worker.checks.node_checks:NodeChecks._keep_track',
                 'committed = self._steps.keep_track(claim, physical_id, perhaps_made)',
                 'return',
             ),
@@ -894,7 +894,7 @@ MUTANTS = (
         'one process gives out a fence twice after the database has gone back',
         (
             Edit(
-                'convergence.worker.fences:Fences.next',
+                'convergence.worker.checks.fences:Fences.next',
                 'fence = max(row.fence, self._last.pop(row.id, 0)) + 1',
                 'fence = row.fence + 1',
             ),
@@ -1021,7 +1021,7 @@ MUTANTS = (
         'what only a second creation tells of does not give way',
         (
             Edit(
-                'convergence.worker.recovery:CreationRecovery.create_again',
+                'convergence.worker.attempts.recovery:CreationRecovery.create_again',
                 "if attempt.kind.implements('find') or not attempt.kind.token_enforced:",
                 'if True:',
             ),
@@ -1041,7 +1041,13 @@ MUTANTS = (
     ),
     Mutant(
         'the objects that replaced another one keep what it is to take back',
-        (Edit('convergence.worker.yielding:GivingWay.reclaim', 'self._free(self._rivals(attempt))', 'pass'),),
+        (
+            Edit(
+                'convergence.worker.attempts.handover:ObjectHandover.reclaim',
+                'self._free(self._rivals(attempt))',
+                'pass',
+            ),
+        ),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
@@ -1071,12 +1077,12 @@ MUTANTS = (
         'what somebody has found to have an address is forgotten with its maker',
         (
             Edit(
-                'convergence.worker.recent:Recent.dropped',
+                'convergence.worker.upkeep.result_journal:Recent.dropped',
                 'self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))',
                 'pass',
             ),
             Edit(
-                'convergence.worker.recent:Recent.tell',
+                'convergence.worker.upkeep.result_journal:Recent.tell',
                 'self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))',
                 'pass',
             ),
@@ -1098,7 +1104,13 @@ MUTANTS = (
     ),
     Mutant(
         'an update is told that the object was already what it is to be',
-        (Edit('convergence.worker.attempts:Attempts.of', 'previous=resource.properties if', 'previous=properties if'),),
+        (
+            Edit(
+                'convergence.worker.attempts.factory:Attempts.of',
+                'previous=resource.properties if',
+                'previous=properties if',
+            ),
+        ),
         ('every_sort_of_service', 'worker_dies_while_updating'),
     ),
     Mutant(
@@ -1372,7 +1384,7 @@ MUTANTS = (
     ),
     Mutant(
         'who goes on is not told that somebody else holds the row',
-        (Edit('convergence.worker.steps:Steps._following', 'decision.verdict.step in ACTING', 'True'),),
+        (Edit('convergence.worker.checks.steps:Steps._following', 'decision.verdict.step in ACTING', 'True'),),
         ('update_add', 'update_remove', 'basic_update_delete'),
         Faults(crash=0.02),
         in_a_row=4,

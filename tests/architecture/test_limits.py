@@ -62,7 +62,10 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'the contract of resource types, method by method',
     ('large_classes', 'convergence/testing/life.py Life'): 'a user, a worker and a store of one row, a few lines each',
     ('large_classes', 'convergence/api/serving/connection.py Connection'): 'one state machine, each phase a few lines',
-    ('large_classes', 'convergence/worker/groups.py ThreadGroups'): 'threads, queue and groups change under one lock',
+    (
+        'large_classes',
+        'convergence/worker/scheduler/thread_groups.py ThreadGroups',
+    ): 'threads, queue and groups change under one lock',
     ('large_classes', 'convergence/worker/service.py WorkerService'): 'a worker: its messages and its life',
     (
         'large_classes',
@@ -90,7 +93,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'one statement and one method for each question of a sweeper',
     ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
-    ('wide_functions', 'convergence/worker/checks.py __init__'): 'what a node comes through, part by part',
+    ('wide_functions', 'convergence/worker/checks/node_checks.py __init__'): 'what a node comes through, part by part',
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
     (
         'wide_functions',

@@ -19,7 +19,7 @@ from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.repositories.witness import LOOKS_EVERY, LostCommits, Witness
 from convergence.db.schema.models import DUTY, METADATA, SERVICE
 from convergence.db.statements.store import Store
-from convergence.worker.recent import SURE_AFTER, Recent
+from convergence.worker.upkeep.result_journal import SURE_AFTER, ResultJournal
 from tests.harness import Harness
 
 LEASE_S = 10.0
@@ -278,7 +278,7 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     stack = harness.stack(harness.created({'a': 'x'}))
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
-    kept = Recent(
+    kept = ResultJournal(
         harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal
     )
     row = Resource('R', 'gone', 'n', 'Test::Thing', Action.CREATE, Status.IN_PROGRESS, 0.0, token='T')
@@ -300,7 +300,7 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     traversal = harness.reader.traversal(stored.traversal_id or '')
     assert traversal is not None
     watch = Watch()
-    kept = Recent(
+    kept = ResultJournal(
         harness.store,
         harness.workers[0]._dispatcher,
         harness.new_id,
@@ -335,7 +335,7 @@ def test_a_newest_result_that_several_heartbeats_have_seen_is_not_looked_up_any_
     stack = harness.stack(harness.created({'a': 'x', 'b': 'x'}))
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
-    kept = Recent(harness.store, harness.workers[0]._dispatcher, harness.new_id, row, harness.reader.traversal)
+    kept = ResultJournal(harness.store, harness.workers[0]._dispatcher, harness.new_id, row, harness.reader.traversal)
     for name in ('a', 'b'):
         stored = harness.row(stack.id, name)
         claim = Claim(

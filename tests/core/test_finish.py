@@ -34,7 +34,7 @@ from convergence.core.results import (
 )
 from convergence.core.rows import Retry
 from convergence.core.views import FinishView
-from convergence.worker.fences import Fences
+from convergence.worker.checks.fences import Fences
 from tests.core.build import (
     FRESH,
     MADE,

@@ -16,7 +16,7 @@ from convergence.db.repositories.credentials import CredentialRows
 from convergence.errors import KeystoneUnavailable
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.context import CallerContext
-from convergence.worker.credentials import CredentialsOfStacks
+from convergence.worker.attempts.credentials import CredentialsOfStacks
 from tests.credentials.installation import Lent, cloud, lending, template
 
 ANN, BEN = 'ann: member,reader', 'ben: member'

@@ -19,7 +19,7 @@ from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.resources.invocation import CallAccess
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply, told
 from convergence.worker.answering import Answering, SealedAnswers
-from convergence.worker.port import none_of_stack
+from convergence.worker.attempts.port import none_of_stack
 from tests.harness import Context, hot
 from tests.reality import Thing
 
@@ -107,12 +107,12 @@ class Asking:
 
     def validate(self, source, **options):
         """What is said of a template."""
-        reads = InstallationReads(self.harness.goals, self.harness.registry, None, '1', workers=self.workers)
+        reads = InstallationReads(self.harness.compiler, self.harness.registry, None, '1', workers=self.workers)
         return reads.validate_template(CONTEXT, source, **options)
 
     def show(self, stack_id, name, *wanted):
         """A resource, as it is shown."""
-        reads = ResourceReads(self.harness.reader, self.harness.goals, workers=self.workers)
+        reads = ResourceReads(self.harness.reader, self.harness.compiler, workers=self.workers)
         return reads.describe_stack_resource(CONTEXT, {'stack_id': stack_id}, name, list(wanted) or None)
 
 

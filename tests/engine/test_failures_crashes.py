@@ -7,8 +7,8 @@ import pytest
 from convergence.db.schema.models import RESOURCE
 from convergence.db.scopes import HeldResource, OneNode
 from convergence.resources.contract import Done, FinalFailure, InProgress, ReplacementNeeded, TransientFailure
-from convergence.worker.attempt import Pace
-from convergence.worker.results import REFUSALS
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.checks.unsaved_results import REFUSALS
 from tests.harness import Crash, Harness, things
 from tests.reality import fails, makes_then, meanwhile, starts
 
@@ -339,7 +339,7 @@ def test_a_late_check_of_a_traversal_that_was_purged_does_nothing(harness):
 
 def test_a_worker_that_is_stopped_hands_its_work_on(engine):
     """F038: actions in progress are parked, others go on, nothing is made twice."""
-    harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
+    harness = Harness(engine, pace=PollPolicy(0.0, 0.0, 1000.0, 1))
     names = [f'n{number}' for number in range(10)]
     stack = harness.create(things(names))
     harness.reality.once['create', 'n0'] = [starts(harness.reality)]
@@ -357,7 +357,7 @@ def test_a_worker_that_is_stopped_hands_its_work_on(engine):
 
 def test_a_worker_that_loses_its_lease_hands_its_work_on(engine):
     """F022: it stops, but nothing has failed: whoever takes over goes on where it stopped."""
-    harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
+    harness = Harness(engine, pace=PollPolicy(0.0, 0.0, 1000.0, 1))
     stack = harness.create({'r': 'x'})
     harness.reality.once['create', 'r'] = [lambda call: harness.workers[0].give_up() or starts(harness.reality)(call)]
     harness.deliver()

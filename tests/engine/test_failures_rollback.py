@@ -3,7 +3,7 @@
 import pytest
 
 from convergence.resources.contract import FinalFailure, InProgress
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
 from tests.harness import Harness, hot
 from tests.reality import fails, goes_on, meanwhile, starts
 
@@ -39,7 +39,7 @@ def test_parameters_come_back_too(harness):
         harness.context, 's', source, {'parameters': {'p': 'v0'}}, {'f': 'file0'}, BACK
     )
     harness.run()
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
     harness.reality.once['update', 'r'] = [fails(BROKEN)]
     harness.stacks.update_stack(harness.context, identity, source, {'parameters': {'p': 'v1'}}, {'f': 'file1'})
     harness.run()
@@ -179,7 +179,7 @@ def test_a_crash_in_the_middle_of_an_update_leaves_nothing_behind_after_a_delete
 @pytest.mark.parametrize('rollback', [True, False])
 def test_a_cancel_stops_what_runs_and_tells_the_type(engine, rollback):
     """F097, F102, F106: the action in progress ends, the type is told once, nothing else starts."""
-    harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
+    harness = Harness(engine, pace=PollPolicy(0.0, 0.0, 1000.0, 1))
     stack = harness.created({'r': 'v0', 's': {'value': 'x', 'after': ['r']}})
 
     def cancelled(call):
@@ -219,7 +219,7 @@ def test_a_cancel_that_nobody_hears_is_in_the_database_all_the_same(harness):
 @pytest.mark.parametrize('rollback', [True, False])
 def test_a_time_limit_ends_a_traversal_and_what_runs_in_it(engine, rollback):
     """F107, F108: the action is stopped, the stack fails, or is rolled back with a time limit of its own."""
-    harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
+    harness = Harness(engine, pace=PollPolicy(0.0, 0.0, 1000.0, 1))
     stack = harness.created({'r': 'v0'})
 
     def late(call):

@@ -11,7 +11,7 @@ from convergence.db.repositories.reads.stacks import StackFilter
 from convergence.db.scopes import HeldResource, OneReplacement, WholeStack
 from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.resources.contract import FinalFailure, TransientFailure
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
 from tests.harness import Crash, Harness, emptied
 from tests.reality import fails, goes_on, meanwhile, starts
 
@@ -83,7 +83,7 @@ def test_a_superseded_time_limit_is_not_charged_to_the_new_traversal(harness):
 
 def test_an_update_that_begins_between_a_cancel_and_its_effect_is_woken(engine):
     """F004: the cancelled action ends after the new traversal has found the row held."""
-    harness = Harness(engine, pace=Pace(0.0, 0.0, 1000.0, 1))
+    harness = Harness(engine, pace=PollPolicy(0.0, 0.0, 1000.0, 1))
     stack = harness.create({'r': OLD})
 
     def cancelled_and_updated(call):
@@ -334,7 +334,7 @@ def test_what_an_older_traversal_has_parked_for_long_is_found_by_the_next_sweep(
     """F016: the message of the new traversal is lost; the sweep does not wait until the old pause is over."""
     pause_s = 900.0
     harness = Harness(
-        engine, pace=Pace(pause_s, pause_s, park_after_s=-1.0, attempts=9, jitter=lambda low, high: pause_s)
+        engine, pace=PollPolicy(pause_s, pause_s, park_after_s=-1.0, attempts=9, jitter=lambda low, high: pause_s)
     )
     harness.reality.once['create', 'r'] = [fails(TransientFailure('busy'))]
     stack = harness.create({'r': OLD})

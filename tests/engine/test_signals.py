@@ -10,7 +10,7 @@ from sqlalchemy import select
 from convergence import errors
 from convergence.db.schema.models import RESOURCE, SIGNAL
 from convergence.engine.reads.resources import ResourceReads
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
 from tests.harness import Context, Harness
 from tests.reality import meanwhile
 
@@ -28,7 +28,7 @@ OUTPUTS = {'said': {'value': {'get_attr': ['ready', 'data']}}}
 @pytest.fixture
 def harness(engine):
     """A parked action is looked at again when something happens, not because time goes by."""
-    return Harness(engine, pace=Pace(0.0, 1e6, -1.0, 1))
+    return Harness(engine, pace=PollPolicy(0.0, 1e6, -1.0, 1))
 
 
 def template(resources, **sections):
@@ -63,7 +63,7 @@ def kept(harness):
 
 
 def metadata(harness, stack, name='handle'):
-    reads = ResourceReads(harness.reader, harness.goals)
+    reads = ResourceReads(harness.reader, harness.compiler)
     return reads.describe_stack_resource(harness.context, {'stack_id': stack}, name)['metadata']
 
 

@@ -83,7 +83,7 @@ def test_nothing_that_costs_much_is_evaluated_while_a_row_is_locked(harness, mon
             harness.store.deciding = False
 
     harness.store.transact = watched
-    monkeypatch.setattr('convergence.worker.assess.evaluator', lambda: watching)
+    monkeypatch.setattr('convergence.worker.checks.assess.evaluator', lambda: watching)
     harness.restart()
     asked = {'yaql': {'expression': 'e', 'data': {'get_attr': ['a', 'value']}}}
     stack = harness.created({'a': 'x', 'b': {'value': asked}})

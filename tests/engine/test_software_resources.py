@@ -10,7 +10,7 @@ from convergence.core.software import IN_PROGRESS
 from convergence.db.repositories.software import SoftwareRows
 from convergence.engine.reads.resources import ResourceReads
 from convergence.engine.signals.software import Software
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
 from tests.engine.test_signal_addresses import send
 from tests.harness import Harness
 
@@ -32,7 +32,7 @@ OUTPUTS = {
 @pytest.fixture
 def harness(engine):
     """A parked action is looked at again when something happens, not because time goes by."""
-    return Harness(engine, pace=Pace(0.0, 1e6, -1.0, 1))
+    return Harness(engine, pace=PollPolicy(0.0, 1e6, -1.0, 1))
 
 
 @pytest.fixture
@@ -370,7 +370,7 @@ def test_the_metadata_of_a_server_say_what_is_to_be_done_on_it(harness, software
     whole['outputs'] = {'name': {'value': {'get_attr': ['server', 'name']}}}
     stack = harness.stacks.create_stack(harness.context, 'stack', whole, None, None, {})['stack_id']
     harness.run()
-    reads = ResourceReads(harness.reader, harness.goals, harness.ports.software)
+    reads = ResourceReads(harness.reader, harness.compiler, harness.ports.software)
     shown = reads.describe_stack_resource(harness.context, {'stack_id': stack}, 'server')
     metadata = shown['metadata']
     assert metadata['rack'] == 7

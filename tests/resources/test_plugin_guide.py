@@ -21,7 +21,7 @@ from convergence.resources.schema import PropertySchema
 from convergence.resources.validation import validate
 from convergence.template import StackIdentity, compile
 from convergence.testing import conformance
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_the_constraint_of_the_guide_is_one(guide):
 
 def test_the_number_of_attempts_is_that_of_the_option(guide):
     (told,) = re.findall(r'``\[worker\] transient_attempts``\s+times \((\d+) unless', guide)
-    assert int(told) == WorkerSettings().transient_attempts == Pace().attempts
+    assert int(told) == WorkerSettings().transient_attempts == PollPolicy().attempts
 
 
 def test_every_answer_and_error_of_the_contract_is_in_the_guide(guide):

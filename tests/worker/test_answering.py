@@ -17,7 +17,7 @@ from convergence.resources.invocation import CallAccess
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply, questions_of, replies_of, told
 from convergence.resources.schema import prop, secret
 from convergence.worker.answering import NEWER, UNREACHED, Answering, SealedAnswers
-from convergence.worker.port import none_of_stack
+from convergence.worker.attempts.port import none_of_stack
 from tests.harness import Harness
 from tests.reality import Thing
 

@@ -13,14 +13,14 @@ from convergence.core.model import Status
 from convergence.core.rows import SnapshotItem
 from convergence.db.scopes import OneNode
 from convergence.resources.contract import Answer, Call, InProgress, TransientFailure
-from convergence.worker.attempt import Pace
-from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.maintenance import HOPS
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.upkeep.maintenance import HOPS
 from tests.harness import Harness, things
 
 PATIENCE_S = 60.0
-QUICK = Pace(poll_min_s=0.05)
+QUICK = PollPolicy(poll_min_s=0.05)
 
 
 class Gate:
@@ -61,7 +61,7 @@ def gate(harness: Harness) -> Iterator[Gate]:
     gate.open()
 
 
-def a_worker(harness: Harness, *, threads: int = 2, pace: Pace = QUICK) -> WorkerService:
+def a_worker(harness: Harness, *, threads: int = 2, pace: PollPolicy = QUICK) -> WorkerService:
     """A worker with threads of its own, which looks for work of which nobody told it."""
     options = WorkerOptions('host', '1', pace, threads=threads, unattended_s=-1.0)
     worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
@@ -116,7 +116,7 @@ def by_message(harness: Harness, worker: WorkerService) -> None:
 
 def by_own_hands(harness: Harness, worker: WorkerService) -> None:
     for check in list(harness.messages.checks):
-        assert not worker.lend_a_hand(*check)
+        assert not worker.run_locally(*check)
 
 
 def by_maintenance(harness: Harness, worker: WorkerService) -> None:
@@ -212,7 +212,7 @@ def test_a_check_whose_thread_starts_after_the_worker_was_told_to_stop_does_not_
 
 
 def test_a_call_that_failed_for_the_moment_is_repeated_by_another_worker(harness: Harness) -> None:
-    worker = a_worker(harness, pace=Pace(poll_min_s=PATIENCE_S, park_after_s=10 * PATIENCE_S))
+    worker = a_worker(harness, pace=PollPolicy(poll_min_s=PATIENCE_S, park_after_s=10 * PATIENCE_S))
     stack_id = harness.create({'r': 'x'})
     failing = threading.Event()
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from convergence.resources.contract import FinalFailure
-from convergence.worker import failure_log
+from convergence.worker.attempts import failure_log
 from tests.harness import Harness
 from tests.reality import fails
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from convergence.concurrency import Group, Task
-from convergence.worker.holdings import Holdings
+from convergence.worker.checks.claim_table import ClaimTable
 
 
 class Clock:
@@ -31,7 +31,7 @@ def task():
 
 
 def test_a_task_comes_to_one_claim_after_the_other(task):
-    holdings = Holdings(Clock())
+    holdings = ClaimTable(Clock())
     a, b = claim('a'), claim('b')
     assert holdings.take(task, [a, b])
     assert holdings.claims() == [a, b]
@@ -43,7 +43,7 @@ def test_a_task_comes_to_one_claim_after_the_other(task):
 
 def test_who_was_given_up_holds_nothing_any_more_and_gets_nothing(task):
     """What it held is told once, to whoever gives it up: nobody else may give it back."""
-    holdings = Holdings(Clock())
+    holdings = ClaimTable(Clock())
     a, b = claim('a'), claim('b')
     assert holdings.take(task, [a, b])
     assert holdings.give_up(task) == [a, b]
@@ -56,7 +56,7 @@ def test_who_was_given_up_holds_nothing_any_more_and_gets_nothing(task):
 def test_only_what_a_task_works_on_is_overdue(task):
     """What it has not come to has not begun."""
     clock = Clock()
-    holdings = Holdings(clock)
+    holdings = ClaimTable(clock)
     late, later = claim('late', 9.0), claim('later', 9.0)
     holdings.take(task, [late, later])
     assert holdings.overdue() == []
@@ -68,7 +68,7 @@ def test_only_what_a_task_works_on_is_overdue(task):
 
 def test_what_has_no_deadline_is_never_overdue(task: Task):
     clock = Clock()
-    holdings = Holdings(clock)
+    holdings = ClaimTable(clock)
     holdings.take(task, [claim('a')])
     clock.now += 1e9
     assert holdings.overdue() == []

@@ -11,15 +11,15 @@ import pytest
 
 from convergence.db.scopes import HeldResource
 from convergence.resources.contract import Answer, Call, InProgress
-from convergence.worker.attempt import Pace
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.nested import EngineNesting
 from convergence.worker.in_a_row import QUICK_S, QUICK_SLICE_S, SLICE_S
-from convergence.worker.nested import EngineNesting
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from tests.engine.test_nested import CHILD, create, nested
 from tests.harness import Crash, Harness, emptied, things
 
 PATIENCE_S = 60.0
-QUICK = Pace(poll_min_s=0.05)
+QUICK = PollPolicy(poll_min_s=0.05)
 
 
 def chain(size: int) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def in_threads(
     options = WorkerOptions('host', '1', QUICK, threads=threads, in_a_row=in_a_row, unattended_s=None)
     parts = (harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     nested = EngineNesting(harness, harness.reader, lambda project_id, request_id: harness.context)
-    worker = WorkerService(*parts, Timing(clock=clock), nested)
+    worker = WorkerService(*parts, WorkerRuntime(clock=clock), nested)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 

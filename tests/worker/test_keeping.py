@@ -2,8 +2,8 @@
 
 import pytest
 
-from convergence.worker.groups import Check, Occupancy
 from convergence.worker.keeping import SOON_S, Keeping
+from convergence.worker.scheduler.thread_groups import Check, Occupancy
 
 MANY = 1000
 

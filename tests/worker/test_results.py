@@ -16,13 +16,13 @@ from convergence.db.schema.models import RESOURCE
 from convergence.db.scopes import HeldResource, WholeStack
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, TransientFailure
-from convergence.worker.attempt import Pace
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from tests.harness import Harness
 
 TEN_MINUTES_S = 600.0
 PATIENCE_S = 60.0
-PATIENT = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=1000.0, attempts=1)
+PATIENT = PollPolicy(poll_min_s=0.0, poll_max_s=0.0, park_after_s=1000.0, attempts=1)
 
 
 class Outage:
@@ -65,7 +65,13 @@ def a_worker(harness: Harness, pause: Callable[[float], None], *, threads: int =
     """A worker with threads of its own, and hardly any patience with those that do not stop."""
     options = WorkerOptions('host', '1', PATIENT, threads=threads, cancel_grace_s=0.05, unattended_s=None)
     worker = WorkerService(
-        harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, Timing(pause=pause)
+        harness.ports,
+        harness.dispatcher,
+        harness.registry,
+        harness,
+        options,
+        harness.new_id,
+        WorkerRuntime(pause=pause),
     )
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
@@ -125,7 +131,7 @@ def test_an_id_is_kept_whatever_comes_of_the_action(
     outage = Outage(harness)
     worker = a_worker(harness, outage.pause)
     options = worker._checks._runner._pace
-    worker._checks._runner._pace = Pace(0.0, 10_000.0, options.park_after_s, 1)
+    worker._checks._runner._pace = PollPolicy(0.0, 10_000.0, options.park_after_s, 1)
     harness.reality.once['create', 'r'] = [outage.begin(answer)]
     harness.reality.once['poll', 'r'] = [lambda call: Done('made')]
     harness.reality.objects['made'] = {'name': 'r', 'value': 'x', 'stack': ''}
@@ -157,7 +163,7 @@ def test_that_a_repair_becomes_an_update_is_kept_too(harness: Harness) -> None:
 def test_what_failed_for_the_moment_waits_for_the_database_too(harness: Harness) -> None:
     outage = Outage(harness)
     worker = a_worker(harness, outage.pause)
-    worker._checks._runner._pace = Pace(10.0, 10.0, 0.0, 3)
+    worker._checks._runner._pace = PollPolicy(10.0, 10.0, 0.0, 3)
     harness.reality.once['create', 'r'] = [outage.begin(TransientFailure('busy'))]
     stack_id = harness.create({'r': 'x'})
     worker.check_resource(None, *harness.messages.checks.pop())
@@ -241,7 +247,7 @@ def test_a_result_outlasts_the_lease_of_its_worker_where_nobody_has_taken_the_ro
     outage, worker, stack_id = waiting
     worker.give_up()
     eventually(lambda: len(worker._groups.left_behind) == 1)
-    assert worker.ailment() == ''
+    assert worker.unhealthy_reason() == ''
     assert worker.load()['stuck'] == 0
     outage.left_s = 0.0
     for _ in range(3):

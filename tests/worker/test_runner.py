@@ -23,9 +23,9 @@ from convergence.resources.contract import (
 )
 from convergence.resources.registry import Registry
 from convergence.resources.schema import prop
-from convergence.worker.attempt import Fenced, Pace
-from convergence.worker.port import WorkerPort
-from convergence.worker.runner import Runner
+from convergence.worker.attempts.attempt import ClaimLost, PollPolicy
+from convergence.worker.attempts.port import WorkerPort
+from convergence.worker.attempts.runner import Runner
 from tests.core.build import MADE, NODE, PENDING, claim, held
 
 
@@ -152,7 +152,7 @@ class Around:
         return len(self.waited) > self.cancelled_after
 
 
-PACE = Pace(poll_min_s=1.0, poll_max_s=4.0, park_after_s=10.0, attempts=3, jitter=lambda low, high: high)
+PACE = PollPolicy(poll_min_s=1.0, poll_max_s=4.0, park_after_s=10.0, attempts=3, jitter=lambda low, high: high)
 CREATE = claim(
     Step.CREATE, Action.CREATE, held(replace(MADE, status=Status.IN_PROGRESS, physical_id=None, output=None))
 )
@@ -310,7 +310,7 @@ def test_a_creation_that_recorded_something_and_failed_has_made_something():
 
 def test_a_type_that_records_for_somebody_else_is_stopped_there():
     kind = TwoParts()
-    with pytest.raises(Fenced):
+    with pytest.raises(ClaimLost):
         run(kind, CREATE, Around(holds=False))
     assert not kind.calls
 
@@ -351,7 +351,7 @@ def test_a_type_may_say_how_long_to_wait_within_bounds(asked_s, given_s):
 def test_whoever_loses_the_row_while_it_polls_stops_and_says_what_it_made():
     """F021."""
     kind = Scripted(create=InProgress({}, 'made'))
-    with pytest.raises(Fenced) as fenced:
+    with pytest.raises(ClaimLost) as fenced:
         run(kind, CREATE, Around(holds=False))
     assert fenced.value.physical_id == 'made'
 
@@ -529,7 +529,7 @@ def test_a_repair_that_needs_other_properties_than_can_be_changed_replaces():
 
 def test_a_repair_that_has_lost_the_row_does_not_update():
     kind = Scripted(observe=Observed())
-    with pytest.raises(Fenced):
+    with pytest.raises(ClaimLost):
         run(kind, repair(properties={'p': 7}), Around(holds=False))
     assert kind.counts['update'] == 0
 

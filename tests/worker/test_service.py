@@ -8,12 +8,12 @@ import pytest
 from convergence.core.model import Status
 from convergence.db.schema.models import RESOURCE
 from convergence.resources.contract import Done, InProgress
-from convergence.worker.attempt import Pace
-from convergence.worker.timers import Timers
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.scheduler.timers import Timers
 from tests.harness import Harness
 from tests.reality import meanwhile, starts
 
-PATIENT = Pace(poll_min_s=0.0, poll_max_s=0.0, park_after_s=1000.0, attempts=1)
+PATIENT = PollPolicy(poll_min_s=0.0, poll_max_s=0.0, park_after_s=1000.0, attempts=1)
 
 
 @pytest.fixture

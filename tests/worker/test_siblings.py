@@ -406,7 +406,7 @@ def test_stacks_without_anything_in_them_are_begun_so_too(harness, asked):
 
 def test_what_begins_with_something_else_is_not_claimed_in_vain_again_and_again(harness, asked, monkeypatch):
     """Four rows were claimed and let go of for each that began."""
-    monkeypatch.setattr('convergence.worker.siblings._begins_at_once', lambda attempt: False)
+    monkeypatch.setattr('convergence.worker.checks.nested_batch._begins_at_once', lambda attempt: False)
     with waiting(harness) as worker:
         stack_id = create(harness, children(), {CHILD: nested()})
         told(harness, worker)

@@ -12,8 +12,8 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.db.scopes import OneNode, WholeStack
 from convergence.resources.contract import Answer, Call, Done, InProgress
-from convergence.worker.maintenance import IDLE_ROUNDS
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.upkeep.maintenance import IDLE_ROUNDS
 from tests.harness import Harness
 from tests.inline_groups import InlineGroups
 
@@ -128,7 +128,7 @@ def test_a_task_that_is_given_up_while_it_claims_gives_the_row_back(harness: Har
     assert claiming.wait(PATIENCE_S)
     worker.give_up()
     eventually(lambda: len(worker._groups.left_behind) == 1)
-    assert worker.ailment() == '', 'a thread that waits for the database is not stuck in a call'
+    assert worker.unhealthy_reason() == '', 'a thread that waits for the database is not stuck in a call'
     assert worker.load()['stuck'] == 0
     go_on.set()
     eventually(lambda: not worker._groups.left_behind)
@@ -235,11 +235,11 @@ def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: S
     ((traversal_id, number),) = harness.messages.checks
     worker.check_resource(None, traversal_id, number)
     assert stuck.entered.wait(PATIENCE_S)
-    assert worker.ailment() == ''
+    assert worker.unhealthy_reason() == ''
     harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, False, now=True)
     worker.cancel(None, stack_id, traversal_id)
     eventually(lambda: worker.load()['stuck'] == 1)
-    assert worker.ailment() == '1 threads are stuck in calls of resource types that do not end'
+    assert worker.unhealthy_reason() == '1 threads are stuck in calls of resource types that do not end'
 
 
 def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> None:
@@ -276,7 +276,7 @@ def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(h
 
 def test_a_worker_with_nothing_to_do_asks_with_every_second_round_and_never_leaves_out_two(harness: Harness) -> None:
     options = WorkerOptions('host', '1', unattended_s=-1.0)
-    timing = Timing(groups=lambda threads, left: InlineGroups())
+    timing = WorkerRuntime(groups=lambda threads, left: InlineGroups())
     worker = WorkerService(
         harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing
     )

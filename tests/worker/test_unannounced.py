@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from convergence.resources.contract import Answer, Call
-from convergence.worker.attempt import Pace
-from convergence.worker.service import Timing, WorkerOptions, WorkerService
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from convergence.worker.unannounced import MOMENT_S, Unannounced
 from tests.harness import Harness
 from tests.worker.test_in_a_row import PATIENCE_S, quiet
@@ -41,8 +41,10 @@ class Moments:
 
 def a_worker(harness: Harness, moments: Moments, *, threads: int, in_a_row: int = 100) -> WorkerService:
     """One with threads of its own."""
-    options = WorkerOptions('host', '1', Pace(poll_min_s=0.05), threads=threads, in_a_row=in_a_row, unattended_s=None)
-    timing = Timing(soon=moments.soon, clock=lambda: 0.0)
+    options = WorkerOptions(
+        'host', '1', PollPolicy(poll_min_s=0.05), threads=threads, in_a_row=in_a_row, unattended_s=None
+    )
+    timing = WorkerRuntime(soon=moments.soon, clock=lambda: 0.0)
     worker = WorkerService(
         harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing
     )
@@ -131,7 +133,7 @@ def test_others_are_told_at_once_while_a_thread_is_free_here(harness):
 
 
 def test_others_are_told_when_enough_has_come_together(harness):
-    """`[engine] nodes_in_a_message`: five, here."""
+    """`[engine] max_batch_nodes`: five, here."""
     worker = a_worker(harness, Moments(), threads=1)
     gate = Gate(harness, 'c0l')
     begin(harness, worker, 'lmr')

@@ -11,8 +11,8 @@ import pytest
 from convergence.core.claim import Step
 from convergence.core.model import Action
 from convergence.core.rows import Retry
-from convergence.worker.attempt import Later
-from convergence.worker.yielding import GivingWay
+from convergence.worker.attempts.attempt import CallPostponed
+from convergence.worker.attempts.handover import ObjectHandover
 from tests.core.build import MADE, claim, held, row
 
 
@@ -60,15 +60,15 @@ class Address:
         name = attempt.call.name
         if self.owner not in (None, name):
             self.calls.append(f'{name} is refused')
-            raise Later(f'{self.owner} has it', 3, 1.0)
+            raise CallPostponed(f'{self.owner} has it', 3, 1.0)
         self.calls.append(f'{name} is made')
         self.owner = attempt.physical_id = name
         return True
 
-    def giving_way(self) -> GivingWay:
+    def giving_way(self) -> ObjectHandover:
         """What is tested."""
         stored = self.calls.append
-        return GivingWay(
+        return ObjectHandover(
             lambda attempt, call: call(),
             lambda attempt: None,
             self.create_again,
@@ -114,7 +114,7 @@ def test_tries_count_for_the_step_as_a_whole() -> None:
     """Each time that the step was taken up again they were counted anew, and it waited for its time limit."""
     address = Address('somebody else')
     tried = held(MADE, retry=Retry(2, 'busy'))
-    with pytest.raises(Later):
+    with pytest.raises(CallPostponed):
         address.giving_way().release_for_replacement(address.attempt(tried, unknown('X')))
     assert address.calls == ['R gives way', 'X is refused', 'X is refused']
     assert address.attempts == [2, 2]

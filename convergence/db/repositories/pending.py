@@ -63,7 +63,7 @@ class SweepTask(StrEnum):
 
 
 class WorkerTask(StrEnum):
-    """A task of a worker that begins with a question; see `convergence.worker.maintenance`."""
+    """A task of a worker that begins with a question; see `convergence.worker.upkeep.maintenance`."""
 
     GIVE_BACK = 'give back'
     INTERRUPT = 'interrupt'

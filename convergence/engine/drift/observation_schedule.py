@@ -19,7 +19,7 @@ from convergence.template.problems import Problems
 LOG = logging.getLogger(__name__)
 
 
-class Enrolment:
+class ObservationScheduler:
     """Has the objects of stacks observed that have come to rest since.
 
     :param intervals: longest pause in seconds between two looks, by type; others are not observed.

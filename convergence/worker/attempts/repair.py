@@ -22,7 +22,7 @@ from convergence.resources.drift import differing
 from convergence.resources.reading import Strictness
 from convergence.resources.schema import PropertySchema
 from convergence.values import replace
-from convergence.worker.attempt import Attempt, output_of
+from convergence.worker.attempts.attempt import Attempt, output_of
 
 
 class Repairs:

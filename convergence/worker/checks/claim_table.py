@@ -26,7 +26,7 @@ class TaskClaim:
         return deadline is not None and self.claim.at + (now - self.since) > deadline
 
 
-class Holdings:
+class ClaimTable:
     """The claims of each task, in the order in which it comes to them: it works on the first one.
 
     :param clock: seconds on the clock of this process, from any moment on.

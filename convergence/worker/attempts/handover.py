@@ -16,13 +16,13 @@ from convergence.errors import EntityNotFound
 from convergence.resources.contract import Answer, FinalFailure, ForeignObject, ObjectNotFound, ReplacementNeeded
 from convergence.resources.storable import text_of
 from convergence.values import replace
-from convergence.worker.attempt import Attempt, Later
+from convergence.worker.attempts.attempt import Attempt, CallPostponed
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class GivingWay:
+class ObjectHandover:
     """Calls `release_for_replacement` and `reclaim`.
 
     :param patiently: makes a call, and repeats it while it says that it may work later.
@@ -61,15 +61,15 @@ class GivingWay:
         Where only a second creation tells of an object, and that is gone, the service may refuse to make another one
         until what it needs is free. Such a one has its turn again when others have given way.
 
-        :raises Later: of those that are left nothing is known yet.
+        :raises CallPostponed: of those that are left nothing is known yet.
         """
         left = sorted(attempts, key=lambda each: made(each.claim.resource) is Made.PERHAPS)
         while left:
-            refused: list[tuple[Attempt, Later]] = []
+            refused: list[tuple[Attempt, CallPostponed]] = []
             for each in left:
                 try:
                     is_there = self._is_there(each)
-                except Later as later:
+                except CallPostponed as later:
                     refused.append((each, later))
                 else:
                     if is_there:

@@ -24,12 +24,12 @@ from convergence.documents import Document
 from convergence.errors import ConvergenceError
 from convergence.resources.nested import NestedType
 from convergence.resources.performing import wants_snapshot_first
-from convergence.worker.assess import Assessor
-from convergence.worker.attempt import Attempt, output_without_stack
-from convergence.worker.attempts import Attempts
+from convergence.worker.attempts.attempt import Attempt, output_without_stack
+from convergence.worker.attempts.factory import Attempts
+from convergence.worker.attempts.port import Foretell, NestingPort
+from convergence.worker.checks.assess import Assessor
+from convergence.worker.checks.steps import begin_alone
 from convergence.worker.in_a_row import Attendant
-from convergence.worker.port import Foretell, NestingPort
-from convergence.worker.steps import begin_alone
 
 LOG = logging.getLogger(__name__)
 
@@ -40,10 +40,10 @@ operation, is slow, or does not answer; or what is wanted of them begins with so
 _BEGINS = frozenset({Step.CREATE, Step.UPDATE, Step.DELETE})
 
 
-class Siblings:
+class NestedBatch:
     """Claims and begins nested stacks together.
 
-    :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
+    :param assess: resolves what the template wants of a row; see `convergence.worker.checks.assess`.
     :param attempts: makes attempts from claims.
     :param nested: the nested stacks that the worker has to do with.
     :param draining: whether the process is about to end: then nothing begins.

@@ -35,7 +35,7 @@ TOLD_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Unsaved:
+class PendingResult:
     """A result that is not stored yet.
 
     :param physical_id: the object that it is about, where that is known.
@@ -54,7 +54,7 @@ class Unsaved:
         )
 
 
-class Results:
+class UnsavedResults:
     """Keeps results until they are stored or refused.
 
     :param pause: lets some seconds pass.
@@ -65,9 +65,9 @@ class Results:
         self._pause = pause
         self._clock = clock
         self._lock = Lock()
-        self._unsaved: list[Unsaved] = []
+        self._unsaved: list[PendingResult] = []
 
-    def unsaved(self) -> tuple[Unsaved, ...]:
+    def unsaved(self) -> tuple[PendingResult, ...]:
         """What is known and not stored yet, oldest first."""
         with self._lock:
             return tuple(self._unsaved)
@@ -85,7 +85,7 @@ class Results:
             may ever raise the fence again, so nothing would end the wait. The row counts as lost to somebody else.
         :raises Exception: what `step` raises again and again, and has nothing to do with the state of the database.
         """
-        entry = Unsaved(claim, physical_id)
+        entry = PendingResult(claim, physical_id)
         with self._lock:
             self._unsaved.append(entry)
         try:
@@ -94,7 +94,7 @@ class Results:
             with self._lock:
                 self._unsaved = [each for each in self._unsaved if each is not entry]
 
-    def _insist(self, entry: Unsaved, step: Callable[[], V]) -> V | None:
+    def _insist(self, entry: PendingResult, step: Callable[[], V]) -> V | None:
         attempt, refusals, told_at = 0, 0, None
         older = _OlderState(self._clock)
         while True:

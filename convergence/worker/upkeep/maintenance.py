@@ -21,8 +21,8 @@ from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
 from convergence.errors import Conflict, DatabaseUnavailable
-from convergence.worker.checks import NodeChecks
-from convergence.worker.groups import Check, ThreadGroups
+from convergence.worker.checks.node_checks import NodeChecks
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 
 LOG = logging.getLogger(__name__)
 

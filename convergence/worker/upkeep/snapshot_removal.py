@@ -19,8 +19,8 @@ from convergence.resources.registry import Registry
 from convergence.resources.secrets import secret_properties
 from convergence.resources.storable import text_of
 from convergence.values import replace
-from convergence.worker.groups import Check, ThreadGroups
-from convergence.worker.port import NO_NESTING, NestingPort, none_of_stack
+from convergence.worker.attempts.port import NO_NESTING, NestingPort, none_of_stack
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 
 LOG = logging.getLogger(__name__)
 

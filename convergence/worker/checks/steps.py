@@ -25,9 +25,9 @@ from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeSt
 from convergence.db.transaction import Committed, Following, Transactions
 from convergence.errors import Conflict, ConvergenceError
 from convergence.values import replace
-from convergence.worker.assess import Assessor, Evaluated, Heavy
-from convergence.worker.recent import LOST
-from convergence.worker.results import Results, Unsaved
+from convergence.worker.checks.assess import Assessor, Evaluated, Heavy
+from convergence.worker.checks.unsaved_results import PendingResult, UnsavedResults
+from convergence.worker.upkeep.result_journal import LOST
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Undecided(Conflict):
 class Steps:
     """Carries out the steps of one worker.
 
-    :param assess: resolves what the template wants of a row; see `convergence.worker.assess`.
+    :param assess: resolves what the template wants of a row; see `convergence.worker.checks.assess`.
     :param pause: lets some seconds pass.
     :ivar results: what is known and not stored yet.
     :ivar nests: whether the objects of a type are stacks.
@@ -62,7 +62,7 @@ class Steps:
         self._worker = worker
         self._assess = assess
         self.nests = worker.nests
-        self.results = Results(pause)
+        self.results = UnsavedResults(pause)
         self.dropped: Callable[[Claim, bool], None] = lambda claim, is_certain: None
 
     def begin(self, traversal_id: str, number: int) -> Committed[StepDecision] | None:
@@ -116,13 +116,13 @@ class Steps:
         try:
             return self._finish(claim, result, now)
         except Exception:
-            LOG.exception('This result cannot be stored as it is: %s', Unsaved(claim, result.physical_id))
+            LOG.exception('This result cannot be stored as it is: %s', PendingResult(claim, result.physical_id))
         try:
             return self._finish(claim, Failed(NOT_STORABLE, physical_id=result.physical_id))
         except Exception:
             LOG.error(
                 'This worker cannot store a result; look after the object by hand: %s',
-                Unsaved(claim, result.physical_id),
+                PendingResult(claim, result.physical_id),
             )
             self.give_back(claim)
             raise
@@ -219,7 +219,9 @@ class Steps:
 
         committed = self.results.store(claim, physical_id, track)
         if committed is None or committed.verdict not in {Tracking.KNOWN, Tracking.LEFT}:
-            LOG.error('Made for a stack that does not know of it, remove it by hand: %s', Unsaved(claim, physical_id))
+            LOG.error(
+                'Orphaned object, not tracked by any stack; delete it manually: %s', PendingResult(claim, physical_id)
+            )
         return committed
 
     def _doubt(self, claim: Claim) -> None:

@@ -16,8 +16,8 @@ from convergence.resources.reading import Strictness
 from convergence.resources.registry import Registry
 from convergence.resources.secrets import known_secrets
 from convergence.values import replace
-from convergence.worker.attempt import Attempt, output_without_stack
-from convergence.worker.port import WorkerPort
+from convergence.worker.attempts.attempt import Attempt, output_without_stack
+from convergence.worker.attempts.port import WorkerPort
 
 
 class Attempts:
@@ -34,7 +34,7 @@ class Attempts:
     def of(self, claim: Claim, task: Task, begun: Document | None = None) -> Attempt:
         """The attempt to do what a row was claimed for.
 
-        :param begun: see `convergence.worker.port.NestingPort`.
+        :param begun: see `convergence.worker.attempts.port.NestingPort`.
         :raises CannotImport: the type cannot be had.
         :raises Exception: what is stored cannot be read as the type's properties.
         """

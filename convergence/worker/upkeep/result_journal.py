@@ -25,7 +25,7 @@ from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
 from convergence.values import replace
-from convergence.worker.results import LAGS_AT_MOST_S
+from convergence.worker.checks.unsaved_results import LAGS_AT_MOST_S
 
 LOG = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def _rivals(done: FinishedAction) -> list[FinishedAction]:
     ]
 
 
-class Recent:
+class ResultJournal:
     """Remembers results. Names those that the database may have lost, in the log and as events, and mends their rows.
 
     :param row: the row of a resource, by its id; None where it is not there.

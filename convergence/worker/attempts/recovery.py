@@ -28,7 +28,7 @@ from convergence.resources.contract import (
 )
 from convergence.resources.manifest import CannotImport
 from convergence.resources.storable import checked, storable_id, text_of
-from convergence.worker.attempt import Attempt, Later, Pace, TooLate, poll_interval_s
+from convergence.worker.attempts.attempt import Attempt, CallPostponed, NotStarted, PollPolicy, poll_interval_s
 
 LOG = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class CreationRecovery:
     """
 
     patiently: Patiently
-    pace: Pace
+    pace: PollPolicy
     draining: Callable[[], bool]
 
     def find(self, attempt: Attempt) -> Answer | None:
@@ -94,8 +94,8 @@ class CreationRecovery:
 
         try:
             answer: Answer | ForeignObject | ReplacementNeeded | None = self.patiently(attempt, ask, True)
-        except Later as later:
-            raise Later(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
+        except CallPostponed as later:
+            raise CallPostponed(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
         except Exception as error:
             raise FinalFailure(
                 f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
@@ -160,8 +160,8 @@ class CreationRecovery:
 
         What was not made is made now, and known.
 
-        :raises Later: it is being made.
-        :raises TooLate: the process is about to end, or nobody wants to know any more.
+        :raises CallPostponed: it is being made.
+        :raises NotStarted: the process is about to end, or nobody wants to know any more.
         """
         if attempt.kind.implements('find') or not attempt.kind.token_enforced:
             return False
@@ -171,7 +171,7 @@ class CreationRecovery:
             LOG.info('%s: %s', attempt.claim.resource.name, error)
             return False
         if parked is not None:
-            raise Later('what its creation has made is not known yet', attempt.attempts, parked.after_s)
+            raise CallPostponed('what its creation has made is not known yet', attempt.attempts, parked.after_s)
         return True
 
     def _learn(self, attempt: Attempt, call: Callable[[], Answer]) -> Succeeded | Parked | None:
@@ -186,16 +186,16 @@ class CreationRecovery:
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.
 
-        :raises TooLate: the process is about to end, or nobody wants the deletion any more.
+        :raises NotStarted: the process is about to end, or nobody wants the deletion any more.
         :raises ForeignObject: what it would make is there, made by somebody else.
         """
         if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
-            raise TooLate
+            raise NotStarted
         try:
             answer = self.patiently(attempt, call, False)
             attempt.learn(answer)
         except Exception as error:
-            if isinstance(error, Later | ForeignObject):
+            if isinstance(error, CallPostponed | ForeignObject):
                 raise
             known = storable_id(getattr(error, 'physical_id', None))
             if known is None:

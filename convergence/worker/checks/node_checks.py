@@ -20,14 +20,14 @@ from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.documents import Document
 from convergence.errors import ConvergenceError
-from convergence.worker.attempt import Fenced
-from convergence.worker.holdings import Holdings
+from convergence.worker.attempts.attempt import ClaimLost
+from convergence.worker.attempts.port import NO_NESTING
+from convergence.worker.attempts.runner import Runner
+from convergence.worker.checks.claim_table import ClaimTable
+from convergence.worker.checks.nested_batch import NestedBatch
+from convergence.worker.checks.steps import Steps
+from convergence.worker.checks.unsaved_results import PendingResult
 from convergence.worker.in_a_row import Attendant
-from convergence.worker.port import NO_NESTING
-from convergence.worker.results import Unsaved
-from convergence.worker.runner import Runner
-from convergence.worker.siblings import Siblings
-from convergence.worker.steps import Steps
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class NodeChecks:
     :param draining: whether the process was told to end: then nothing begins any more.
     :ivar holdings: what its tasks hold.
     :ivar stored: told of what is stored: under which claim, the object, and whether one may have been made.
-    :ivar lost_handoff: see `convergence.worker.port.NestingPort`.
+    :ivar lost_handoff: see `convergence.worker.attempts.port.NestingPort`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class NodeChecks:
         steps: Steps,
         dispatcher: Dispatcher,
         runner: Runner,
-        siblings: Siblings,
+        siblings: NestedBatch,
         settler: Settler,
         later: Callable[[float, str, int], None],
         clock: Callable[[], float] = time.monotonic,
@@ -83,7 +83,7 @@ class NodeChecks:
         self._nests = steps.nests
         self.stored: Callable[[Claim, str | None, bool], None] = nobody
         self.lost_handoff: Callable[[Claim], Handoff | None] = NO_NESTING.lost_handoff
-        self.holdings = Holdings(clock)
+        self.holdings = ClaimTable(clock)
 
     def check(
         self,
@@ -182,7 +182,7 @@ class NodeChecks:
         claims = [*self.holdings.claims(), *(each.claim for each in self.unsaved())]
         return frozenset((claim.resource.id, claim.resource.fence) for claim in claims)
 
-    def unsaved(self) -> tuple[Unsaved, ...]:
+    def unsaved(self) -> tuple[PendingResult, ...]:
         """What actions have led to and the database has not taken yet."""
         return self._steps.results.unsaved()
 
@@ -235,7 +235,7 @@ class NodeChecks:
             LOG.debug('%s %s', claim.step, claim.resource.type)
             try:
                 result = self._runner.run(claim, task, answer)
-            except Fenced as fenced:
+            except ClaimLost as fenced:
                 answered = claim.action is Action.CREATE and claim.resource.token is not None
                 self._keep_track(claim, fenced.physical_id, answered)
                 return None

@@ -28,11 +28,11 @@ MOST_SHOWN_BYTES = 65_536
 _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
 
-class TooLate(Exception):
+class NotStarted(Exception):
     """The process is about to end, or nobody wants the action any more: nothing begins."""
 
 
-class Fenced(BaseException):
+class ClaimLost(BaseException):
     """Somebody else holds the row by now: stop, write nothing. No `Exception`: a type should not catch it by accident.
 
     :param physical_id: the object that the call has made or found, if any.
@@ -43,7 +43,7 @@ class Fenced(BaseException):
         self.physical_id = physical_id
 
 
-class Later(Exception):
+class CallPostponed(Exception):
     """A call failed for the moment, and waiting for its next time is not worth a thread."""
 
     def __init__(self, reason: str, attempts: int, after_s: float) -> None:
@@ -54,7 +54,7 @@ class Later(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollPolicy:
     """How patiently actions are polled. All times in seconds.
 
     :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
@@ -153,7 +153,7 @@ def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
     return attempt.kind.poll(attempt.call, attempt.claim.action, progress)
 
 
-def poll_interval_s(attempt: Attempt, answer: InProgress, pace: Pace) -> float:
+def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> float:
     """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
     if answer.poll_after_s is not None and answer.is_told:
         return max(answer.poll_after_s, pace.poll_min_s)
@@ -163,7 +163,7 @@ def poll_interval_s(attempt: Attempt, answer: InProgress, pace: Pace) -> float:
     return min(max(pace.poll_min_s, attempt.age_s / 4), pace.poll_max_s)
 
 
-def policy_of(attempt: Attempt, pace: Pace) -> RetryPolicy:
+def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
     """What the template says, then what the type says, then what the worker is configured to."""
     definition = attempt.claim.resource.definition
     pending = attempt.claim.pending
@@ -173,7 +173,7 @@ def policy_of(attempt: Attempt, pace: Pace) -> RetryPolicy:
     return own if definition is None or definition.retry is None else definition.retry.over(own)
 
 
-def pause_s(attempt: Attempt, policy: RetryPolicy, pace: Pace) -> float:
+def pause_s(attempt: Attempt, policy: RetryPolicy, pace: PollPolicy) -> float:
     """How long to wait before the next time: twice as long with each, and not all at once."""
     limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
     return pace.jitter(limit_s / 2, limit_s)
@@ -291,7 +291,7 @@ def store(attempt: Attempt, step: Callable[[], bool]) -> None:
     :raises Fenced: the row is not held any more.
     """
     if not step():
-        raise Fenced(attempt.physical_id)
+        raise ClaimLost(attempt.physical_id)
 
 
 def with_known(attempt: Attempt | None, result: _Ending) -> _Ending:

@@ -35,12 +35,12 @@ from convergence.resources.contract import (
 from convergence.resources.performing import delete_after_snapshot, perform, wants_snapshot_first
 from convergence.resources.registry import Registry
 from convergence.resources.storable import storable_id, text_of
-from convergence.worker.attempt import (
+from convergence.worker.attempts.attempt import (
     Attempt,
-    Fenced,
-    Later,
-    Pace,
-    TooLate,
+    CallPostponed,
+    ClaimLost,
+    NotStarted,
+    PollPolicy,
     output_of,
     output_of_check,
     pause_s,
@@ -50,12 +50,12 @@ from convergence.worker.attempt import (
     store,
     with_known,
 )
-from convergence.worker.attempts import Attempts
-from convergence.worker.failure_log import log_failure
-from convergence.worker.port import WorkerPort
-from convergence.worker.recovery import CreationRecovery, is_creating, says_nothing_made
-from convergence.worker.repairs import Repairs, is_mendable
-from convergence.worker.yielding import GivingWay
+from convergence.worker.attempts.factory import Attempts
+from convergence.worker.attempts.failure_log import log_failure
+from convergence.worker.attempts.handover import ObjectHandover
+from convergence.worker.attempts.port import WorkerPort
+from convergence.worker.attempts.recovery import CreationRecovery, is_creating, says_nothing_made
+from convergence.worker.attempts.repair import Repairs, is_mendable
 
 LOG = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ _Answer = TypeVar('_Answer')
 class Runner:
     """Runs claimed steps with the resource types of this process."""
 
-    def __init__(self, registry: Registry, pace: Pace, surroundings: WorkerPort) -> None:
+    def __init__(self, registry: Registry, pace: PollPolicy, surroundings: WorkerPort) -> None:
         self._pace = pace
         self._around = surroundings
         self.attempts = attempts = Attempts(registry, surroundings, self._note)
@@ -78,14 +78,16 @@ class Runner:
 
         self._repairs = Repairs(self._patiently, self._recovery.find, self._drive, self._learned, escalate)
         recovery = self._recovery
-        self._giving_way = GivingWay(self._patiently, recovery.find, recovery.create_again, self._learned, attempts.of)
+        self._handover = ObjectHandover(
+            self._patiently, recovery.find, recovery.create_again, self._learned, attempts.of
+        )
 
     def run(self, claim: Claim, task: Task, begun: Document | None = None) -> Result:
         """Do what the row was claimed for.
 
-        Whatever a resource type raises, the result is an answer; only `TaskKilled` and `Fenced` come through.
+        Whatever a resource type raises, the result is an answer; only `TaskKilled` and `ClaimLost` come through.
 
-        :param begun: see `convergence.worker.siblings.Siblings.begun`.
+        :param begun: see `convergence.worker.checks.nested_batch.NestedBatch.begun`.
         :raises Fenced: the row is not ours any more.
         """
         with logs.masking(self.attempts.secrets(claim)):
@@ -96,18 +98,18 @@ class Runner:
         try:
             attempt = self.attempts.of(claim, task, begun)
             return self._run(attempt)
-        except Fenced:
+        except ClaimLost:
             raise
-        except TooLate:
+        except NotStarted:
             return with_known(attempt, NotBegun())
-        except Later as later:
+        except CallPostponed as later:
             return with_known(
                 attempt, Postponed(later.reason, later.attempts, later.after_s, attempt.progress if attempt else None)
             )
         except TaskKilled:
             if attempt is not None and attempt.physical_id != claim.resource.physical_id:
                 # The call came back after all, when nobody waited for it any more: somebody must know what it made.
-                raise Fenced(attempt.physical_id) from None
+                raise ClaimLost(attempt.physical_id) from None
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
             nests = attempt is not None and attempt.kind.nests
@@ -148,9 +150,9 @@ class Runner:
             case Step.REPAIR:
                 return self._repairs.look(attempt)
             case Step.GIVE_WAY:
-                return self._giving_way.release_for_replacement(attempt)
+                return self._handover.release_for_replacement(attempt)
             case Step.TAKE_BACK:
-                return self._giving_way.reclaim(attempt)
+                return self._handover.reclaim(attempt)
             case Step.CANCEL:
                 return self._stop(attempt)
             case Step.INTERRUPT:
@@ -179,13 +181,13 @@ class Runner:
     def _prepare(self, attempt: Attempt) -> None:
         """Ask whether it can be made, look before anything is made, and store what was seen.
 
-        :raises TooLate: the process is about to end, or nobody wants the object any more.
+        :raises NotStarted: the process is about to end, or nobody wants the object any more.
         """
         kind = attempt.kind
         if not (kind.implements('validate') or kind.implements('prepare')):
             return
         if self._around.draining() or attempt.task.is_unwanted:
-            raise TooLate
+            raise NotStarted
         attempt.looks = True
         if kind.implements('validate'):
             self._patiently(attempt, lambda: kind.validate(attempt.call))
@@ -257,7 +259,7 @@ class Runner:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
         too_late = self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None)
         if too_late and not attempt.is_begun:
-            raise TooLate  # of what is under way already the type is told below
+            raise NotStarted  # of what is under way already the type is told below
         answer = self._patiently(attempt, first)
         while isinstance(answer, InProgress):
             news = attempt.learn(answer) or attempt.progress is None
@@ -320,7 +322,7 @@ class Runner:
         try:
             with attempt.task.killable():
                 attempt.kind.cancel(attempt.call, action, progress)
-        except (TaskKilled, Fenced):
+        except (TaskKilled, ClaimLost):
             raise
         except BaseException as error:  # noqa: BLE001 - as in run()
             log_failure(attempt.claim, 'could not be cancelled', error)
@@ -333,7 +335,7 @@ class Runner:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.
 
         :param insist: whatever it raises, repeat it until the action has taken too long.
-        :raises Later: the next time is too far off to keep a thread for it.
+        :raises CallPostponed: the next time is too far off to keep a thread for it.
         """
         policy = policy_of(attempt, self._pace)
         while True:
@@ -341,7 +343,7 @@ class Runner:
                 with attempt.task.killable():
                     answer = call()
             except BaseException as error:
-                if isinstance(error, TaskKilled | Fenced) or not (insist or isinstance(error, PASSING)):
+                if isinstance(error, TaskKilled | ClaimLost) or not (insist or isinstance(error, PASSING)):
                     raise
                 attempt.attempts += 1
                 unwanted = attempt.task.cancelled.is_set() and not self._around.draining()
@@ -352,12 +354,12 @@ class Runner:
                 if wait_s >= attempt.left_s:
                     raise
                 if self._around.draining() or attempt.waited_s + wait_s > self._pace.park_after_s:
-                    raise Later(text_of(error), attempt.attempts, wait_s) from error
+                    raise CallPostponed(text_of(error), attempt.attempts, wait_s) from error
                 LOG.info('%s of %s is repeated: %s', attempt.claim.action, attempt.call.name, error)
                 self._around.wait(attempt.task, wait_s)
                 attempt.waited_s += wait_s
                 if self._around.draining():
-                    raise Later(text_of(error), attempt.attempts, 0.0) from error
+                    raise CallPostponed(text_of(error), attempt.attempts, 0.0) from error
                 if attempt.task.cancelled.is_set():
                     raise
             else:

@@ -20,7 +20,7 @@ from convergence.errors import ConvergenceError, OperatorError, RetryLater, User
 from convergence.resources.contract import FinalFailure, PluginFailure, TransientFailure
 from convergence.resources.nested import SILENT
 from convergence.resources.nesting import NestedState, NestedStep, NestedValues
-from convergence.worker.port import Foretell
+from convergence.worker.attempts.port import Foretell
 
 LOG = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class EngineNesting:
         self._context = context
 
     def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> OneNestedStack:
-        """The stack that is the object of a claimed row; see `convergence.worker.port.NestingPort`."""
+        """The stack that is the object of a claimed row; see `convergence.worker.attempts.port.NestingPort`."""
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
         stack.is_silent = bool((row.progress or {}).get(SILENT))
@@ -90,7 +90,7 @@ class EngineNesting:
         return stack
 
     def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
-        """See `convergence.worker.port.NestingPort`."""
+        """See `convergence.worker.attempts.port.NestingPort`."""
         plain = [each for each in claims if _is_plain(each[0])]
         if not plain:
             return [None for _ in claims]
@@ -105,7 +105,7 @@ class EngineNesting:
         return [begun.get(claim.resource.id) for claim, _ in claims]
 
     def lost_handoff(self, claim: Claim) -> Handoff | None:
-        """See `convergence.worker.port.NestingPort`."""
+        """See `convergence.worker.attempts.port.NestingPort`."""
         if not _is_plain(claim) or claim.resource.token is None:
             return None
         stack = self(claim, lambda: None)
@@ -125,7 +125,7 @@ class OneNestedStack:
     :ivar is_silent: what it has done last is known to have been for a template without outputs.
     :ivar offer: the row, if an engine may release it as soon as the stack works.
     :ivar handoff: the row, if an engine released it; see `convergence.resources.nesting.NestedStacks`.
-    :ivar foretell: where the row may be let go of, see `convergence.worker.port.NestingPort`.
+    :ivar foretell: where the row may be let go of, see `convergence.worker.attempts.port.NestingPort`.
     :ivar begun: what an engine has answered already, to be taken for the answer to the first step.
     """
 

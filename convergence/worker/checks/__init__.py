@@ -1,0 +1,1 @@
+"""Check one node: claim its row, run the action, store the result."""

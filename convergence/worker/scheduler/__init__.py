@@ -1,0 +1,1 @@
+"""Decide which thread of which worker runs the next ready node."""

@@ -1,0 +1,1 @@
+"""What a worker repairs, stops and removes with each heartbeat."""
