@@ -21,8 +21,8 @@ from convergence.core.claim import Worker
 from convergence.core.model import MAX_BATCH_NODES, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connections.database import connect
-from convergence.db.ports import Ports
 from convergence.db.repositories.reads.stacks import in_service
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.migration import DUTIES
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
@@ -209,7 +209,7 @@ class Harness:
                 **addressed_types(lambda: API),
             }
         )
-        self.ports = ports = memory_ports(self.store) if engine is None else Ports.of(self.store)
+        self.ports = ports = memory_ports(self.store) if engine is None else ports_of(self.store)
         self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
         self.pending = ports.pending
         stacks = StackLimits(may_adopt=True)

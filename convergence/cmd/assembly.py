@@ -19,10 +19,12 @@ from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
-from convergence.db.repositories.purges import DAY_S, Keep
+from convergence.db.records import Keep
+from convergence.db.repositories.purges import DAY_S
 from convergence.db.repositories.reads.overview import Overview
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.repositories.software import SoftwareRows
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.schema.sealing import opened, seal_of
@@ -232,7 +234,7 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
 def _myself(parts: Parts, engine_id: str) -> CoreWorker:
     """An engine, where it takes rows from dead workers."""
     settings = parts.settings.engine
-    settles_s = settings.creation_settles_s
+    settles_s = settings.create_ambiguity_s
     return CoreWorker(
         engine_id, new_id, settings.dispatch_window, creation=lambda name: parts.types.creation(name, settles_s)
     )
@@ -248,7 +250,7 @@ class EngineProcess:
         self._parts = parts
         self._stop_s = stop_s
         settings, engine_id = parts.settings.engine, new_id()
-        ports = Ports.of(parts.store, _kept(parts.settings.limits))
+        ports = ports_of(parts.store, _kept(parts.settings.limits))
         myself = _myself(parts, engine_id)
         engine = wire_engine(
             ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, observed_types(parts)), myself
@@ -288,7 +290,7 @@ class EngineProcess:
         self._credential_removal = None
         if parts.keystone is not None:
             self._credential_removal = CredentialRemoval(
-                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.settles_s
+                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.orphan_grace_s
             )
 
     def start(self) -> None:

@@ -69,7 +69,7 @@ class NestedType(ResourceType[P]):
     nests = True
     snapshots_survive: ClassVar[bool] = False
     token_enforced: ClassVar[bool] = True
-    create_settles_s: ClassVar[float | None] = 0.0
+    create_ambiguity_s: ClassVar[float | None] = 0.0
     retry: ClassVar[RetryPolicy] = INSISTENTLY
 
     @abstractmethod

@@ -17,7 +17,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.credentials.model import Credentials
 from convergence.db.ports import Ports
-from convergence.db.repositories.pending import WorkerTask
+from convergence.db.records import WorkerTask
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.resources.registry import Registry
@@ -52,7 +52,7 @@ class WorkerOptions:
     :param unattended_s: it takes nodes unasked of which nobody was told for so long; None: it does nothing unasked.
     :param max_stored_bytes: what a resource may store of each kind (properties, an attribute …), as JSON.
     :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
-    :param creation_settles_s: for how long a creation may still have an effect when its worker is dead, where its type
+    :param create_ambiguity_s: for how long a creation may still have an effect when its worker is dead, where its type
         does not say so.
     :param max_stuck_threads: as many stuck threads make it unfit to go on; None: as many as it has threads.
     """
@@ -70,7 +70,7 @@ class WorkerOptions:
     in_a_row: int = 1
     max_stored_bytes: int = STANDARD.max_stored_bytes
     max_input_bytes: int | None = None
-    creation_settles_s: float = 60.0
+    create_ambiguity_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class WorkerService:
             options.dispatch_window,
             registry.time_limit,
             registry.can_snapshot,
-            lambda name: registry.creation(name, options.creation_settles_s),
+            lambda name: registry.creation(name, options.create_ambiguity_s),
             options.max_input_bytes,
             registry.nests,
             Fences().next,

@@ -14,7 +14,7 @@ from convergence.core.request import Planner, Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.connections.counting import count
-from convergence.db.repositories.purges import Keep
+from convergence.db.records import Keep
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.drift.observation_schedule import ObservationScheduler

@@ -12,7 +12,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Event, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ObservationsPort, ReaderPort
-from convergence.db.repositories.observations.repairs import Drifted
+from convergence.db.records import Drifted
 from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.drift.failed_repairs import FailedRepairs
 from convergence.engine.drift.requested_repairs import RepairOptions, cause_of, repair_of

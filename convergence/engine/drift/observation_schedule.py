@@ -9,7 +9,7 @@ from convergence.core.model import DriftPolicy
 from convergence.core.observation import DriftPolicies
 from convergence.core.rows import Stack
 from convergence.db.ports import EnrolmentPort, ReaderPort
-from convergence.db.repositories.observations.enrolment import Unenrolled
+from convergence.db.records import Unenrolled
 from convergence.engine.compile.submission import Submission
 from convergence.errors import ConvergenceError, DatabaseUnavailable
 from convergence.template.environment import Environment, read_environment

@@ -21,7 +21,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import Ports
-from convergence.db.repositories.reads.nested import NestingRow
+from convergence.db.records import NestingRow
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document

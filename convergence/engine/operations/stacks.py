@@ -13,7 +13,8 @@ from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.core.ways import Consequence, Operation
-from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, ReaderPort
+from convergence.db.null_ports import NO_CREDENTIALS
+from convergence.db.ports import CredentialsPort, ReaderPort
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
 from convergence.engine.callers.credentials import SuppliedCredentials

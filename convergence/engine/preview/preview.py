@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from convergence.core.failure import way_back
 from convergence.core.model import Json
-from convergence.db.ports import NO_CREDENTIALS, NOTHING_OBSERVED, CredentialsPort, KnownObjectsPort, ReaderPort
+from convergence.db.null_ports import NO_CREDENTIALS, NOTHING_OBSERVED
+from convergence.db.ports import CredentialsPort, KnownObjectsPort, ReaderPort
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
 from convergence.engine.callers.credentials import SuppliedCredentials

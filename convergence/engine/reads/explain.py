@@ -9,8 +9,9 @@ from typing import Any
 from convergence.core.failure import cancelling
 from convergence.core.model import UNDER_WAY, Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
-from convergence.db.repositories.reads.inspection import FrontierNode
+from convergence.db.null_ports import NOTHING_OBSERVED
+from convergence.db.ports import KnownObjectsPort
+from convergence.db.records import FrontierNode
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller

@@ -7,7 +7,8 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.model import Json
-from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, RosterPort
+from convergence.db.null_ports import NO_CREDENTIALS
+from convergence.db.ports import CredentialsPort, RosterPort
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
 from convergence.engine.callers.credentials import SuppliedCredentials

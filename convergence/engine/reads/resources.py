@@ -10,7 +10,8 @@ from convergence.core.conditions import conditions_of
 from convergence.core.model import Action, Definition, Json, Output, Status
 from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
+from convergence.db.null_ports import NOTHING_OBSERVED
+from convergence.db.ports import KnownObjectsPort
 from convergence.db.repositories.reads.inspection import EventPage
 from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document

@@ -8,7 +8,8 @@ from typing import Any
 from convergence import errors, logs, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
+from convergence.db.null_ports import NOTHING_OBSERVED
+from convergence.db.ports import KnownObjectsPort
 from convergence.db.repositories.reads.stacks import StackFilter, StackReader
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller

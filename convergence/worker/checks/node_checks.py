@@ -15,7 +15,7 @@ from convergence.core.handoff import Handoff
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.core.results import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
-from convergence.db.repositories.sweeps import HeldRow
+from convergence.db.records import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.documents import Document

@@ -16,7 +16,7 @@ from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
 from convergence.db.ports import Ports
-from convergence.db.repositories.pending import WorkerTask
+from convergence.db.records import WorkerTask
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
