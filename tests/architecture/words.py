@@ -139,7 +139,7 @@ def texts_of_document(text: str) -> Iterator[Text]:
             if not line.strip() or indent > literal_indent:
                 continue
             literal_indent = None
-        if line.lstrip().startswith(('.. code-block::', '.. image::', '.. literalinclude::')) or line.endswith('::'):
+        if line.lstrip().startswith(('.. code', '.. image::', '.. literalinclude::')) or line.endswith('::'):
             literal_indent = indent
         yield Text(number, line)
 
