@@ -67,14 +67,14 @@ def needs_rivals(resource: Resource, node: Node) -> bool:
 
     Nobody begins anything with them while the node is not done: that nobody holds one stays true, so none is locked.
     """
-    return resource.yielding is not None and node.phase is Phase.UPDATE
+    return resource.handover is not None and node.phase is Phase.UPDATE
 
 
 def waits_for(node: Node, resource: Resource) -> bool:
     """Whether a node is to be told that a row is free: it works on that, or on a row that is to take from it."""
     if node.status is not NodeStatus.READY:
         return False
-    takes = resource.yielding is not None and node.phase is Phase.UPDATE and node.name == resource.name
+    takes = resource.handover is not None and node.phase is Phase.UPDATE and node.name == resource.name
     return takes or node.resource_id == resource.id
 
 

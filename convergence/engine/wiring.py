@@ -39,7 +39,6 @@ class EngineOptions:
 
     :param window: how many nodes of a stack are cast at once.
     :param together: of how many of them workers are told in one message, at most.
-    :param visit_unchanged: see `Planner`.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
     :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
     :param observed: longest pause in seconds between two looks at an object, by type; others are not observed.
@@ -51,7 +50,6 @@ class EngineOptions:
     sweep: SweepOptions = field(default_factory=SweepOptions)
     window: int = DISPATCH_WINDOW
     together: int = MAX_BATCH_NODES
-    visit_unchanged: bool = False
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
@@ -82,15 +80,22 @@ class EngineParts:
     sweeper: Sweeper
 
 
+@dataclass(frozen=True, slots=True)
+class EngineClasses:
+    """The classes of those parts of an engine that the simulator replaces."""
+
+    compiler: type[TemplateCompiler] = TemplateCompiler
+    planner: type[Planner] = Planner
+    tasks: type[SweepTasks] = SweepTasks
+
+
 def wire_engine(
     ports: Ports,
     messenger: Messenger,
     types: Registry,
     options: EngineOptions,
     myself: Worker,
-    *,
-    compiler_of: type[TemplateCompiler] = TemplateCompiler,
-    tasks_of: type[SweepTasks] = SweepTasks,
+    classes: EngineClasses = EngineClasses(),
 ) -> EngineParts:
     """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
 
@@ -99,9 +104,10 @@ def wire_engine(
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
-    compiler = compiler_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    most, visits = options.nesting.max_resources, options.visit_unchanged
-    planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)
+    compiler = classes.compiler(reader, types, options.limits, deepest=options.nesting.max_depth)
+    planner = classes.planner(
+        new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way
+    )
     traversals = Traversals(store, reader, compiler, dispatcher, planner)
     nesting = Nesting(ports, compiler, traversals, types, options.nesting, new_id)
     stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, ports.credentials, nesting.release)
@@ -109,7 +115,7 @@ def wire_engine(
     enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
     doing = (dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs)
-    tasks = tasks_of(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
+    tasks = classes.tasks(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
         enrolment,

@@ -107,7 +107,7 @@ def upgrade() -> None:
         sa.Column('clearing', sa.Boolean(), nullable=False),
         sa.Column('mendable', sa.Boolean(), nullable=False),
         sa.Column('accepted', LONG_TEXT, nullable=True),
-        sa.Column('yielding', sa.String(length=16)),
+        sa.Column('handover', sa.String(length=16)),
         sa.Column('revocation', sa.String(length=64), nullable=False),
         sa.Column('lock_count', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_resource')),

@@ -293,7 +293,7 @@ class InvariantChecker:
     def _is_held(self, node: Node) -> bool:
         tables = self.world.store.tables
         row = tables.resource.get(node.resource_id or '')
-        if row is not None and row.owner is None and row.yielding is not None:
+        if row is not None and row.owner is None and row.handover is not None:
             # Whoever works on another row of the name tells it when that is free.
             named = [each for each in tables.resources_of(row.stack_id) if each.name == row.name]
             row = next((each for each in named if each.owner is not None), row)

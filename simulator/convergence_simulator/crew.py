@@ -25,7 +25,7 @@ from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
-from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
+from convergence.engine.wiring import EngineClasses, EngineOptions, EngineParts, wire_engine
 from convergence.errors import ConvergenceError, NoAnswer
 from convergence.randomness import new_id
 from convergence.worker.attempts.attempt import PollPolicy
@@ -118,7 +118,8 @@ class Crew:
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
-        parts = wire_engine(ports_of(store), self, self._registry, options, myself, compiler_of=SimulatedCompiler)
+        classes = EngineClasses(SimulatedCompiler)
+        parts = wire_engine(ports_of(store), self, self._registry, options, myself, classes)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine

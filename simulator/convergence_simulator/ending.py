@@ -216,8 +216,8 @@ class FinalComparison:
         for row in rows:
             there = row.physical_id in objects or any(is_of(row, thing) for thing in objects.values())
             there = there or row.type in NESTING or row.type == POLICY
-            if row.yielding is not None and stack.status is Status.COMPLETE:
-                raise Violation('end state', f'{row.name} of {stack.name} is up, but is {row.yielding}')
+            if row.handover is not None and stack.status is Status.COMPLETE:
+                raise Violation('end state', f'{row.name} of {stack.name} is up, but is {row.handover}')
             thing = objects.get(row.physical_id or '')
             if thing is not None and not thing.has_address:
                 raise Violation(

@@ -110,7 +110,7 @@ class InGroups(Invariant):
         for name in sorted(stay):
             if present[name] != wanted[name]:
                 yield f'{group.name} is scaled, and so its member {name} changes'
-        if not self.world.visit_unchanged:
+        if self.world.skips_unchanged:
             yield from self._touched(step, group, stay, effect)
 
     @staticmethod

@@ -196,8 +196,8 @@ class InOrder(Invariant):
             elif row.physical_id in self.world.reality.told_gone - self.world.reality.harmed.keys():
                 # Of what somebody else has removed perhaps an observer alone was told, who decides nothing.
                 yield f'UPDATE {node.name} is done, though it is known that {row.physical_id} does not exist any more'
-            elif row.yielding is not None:
-                yield f'UPDATE {node.name} is done, but its row is {row.yielding}'
+            elif row.handover is not None:
+                yield f'UPDATE {node.name} is done, but its row is {row.handover}'
         elif node.phase is Phase.CLEANUP and row is not None:
             chosen = any(
                 other.phase is Phase.UPDATE and other.resource_id == row.id

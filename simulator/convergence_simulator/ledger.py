@@ -131,7 +131,7 @@ def forgotten(tables: Tables) -> Iterator[str]:
             row = tables.resource.get(node.resource_id or '')
             if (
                 row is not None
-                and row.yielding is not None
+                and row.handover is not None
                 and any(
                     other.owner is not None for other in tables.resources_of(row.stack_id) if other.name == row.name
                 )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache, partial
 
 from convergence.core.model import DISPATCH_WINDOW
+from convergence.core.request import Planner
 from convergence.values import replace
 from convergence_simulator.accidents import ACCIDENTS, befall, describe
 from convergence_simulator.choices import Choices
@@ -20,6 +21,7 @@ from convergence_simulator.language import QueuedCall, Scenario
 from convergence_simulator.meddling import awaited, harm_all, require_repaired
 from convergence_simulator.observing import observe
 from convergence_simulator.own_checks import OwnChecks
+from convergence_simulator.planning import VisitingPlanner
 from convergence_simulator.reality import NOBODY, PhysicalObject
 from convergence_simulator.requests import waiting
 from convergence_simulator.rewinding import LOSSES
@@ -86,7 +88,7 @@ class Run:
             shape=WorldShape(
                 engines=1 if ordered else plan.engines,
                 workers=1 if ordered else plan.workers,
-                visit_unchanged=ordered,
+                planner=VisitingPlanner if ordered else Planner,
                 threads=plan.threads,
                 in_a_row=1 if ordered else plan.in_a_row,
                 window=plan.window,
@@ -120,12 +122,10 @@ class Run:
 
     def remaining(self) -> tuple[object, ...]:
         """What the user still wants, as far as it tells two moments of the same scenario apart."""
-        calls = self._calls
-        asking = self._asking is not None
         return (
-            len(calls),
-            calls[0].verb if calls else '',
-            asking,
+            len(self._calls),
+            self._calls[0].verb if self._calls else '',
+            self._asking is not None,
             self._rested,
             self._patience,
             self.user.turned_away,

@@ -268,8 +268,8 @@ def _update_resource(story: Story, world: World, effect: effects.UpdateResource)
         told.append(f'takes {name}, fence {row.fence}')
     if 'status' in changes:
         told.append(f'{name} is {row.action}_{row.status}{_because(row.status, row.status_reason)}')
-    if changes.get('yielding'):
-        told.append(f'{name} is {changes["yielding"]}')
+    if changes.get('handover'):
+        told.append(f'{name} is {changes["handover"]}')
     if changes.get('replaced_by'):
         told.append(f'{name} is replaced')
     if changes.get('physical_id') and row.action is Action.CREATE:

@@ -17,12 +17,13 @@ from convergence.concurrency import Task
 from convergence.core.claim import Worker as CoreWorker
 from convergence.core.effects import Decision
 from convergence.core.model import DISPATCH_WINDOW
+from convergence.core.request import Planner
 from convergence.db.repositories.witness import LostCommits
 from convergence.dispatch import Dispatcher
 from convergence.engine.drift.requested_repairs import RepairOptions
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.sweeper.tasks import SweepOptions
-from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
+from convergence.engine.wiring import EngineClasses, EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
@@ -100,7 +101,7 @@ class Watch:
 class WorldShape:
     """Which processes a world has, and how they work.
 
-    :param visit_unchanged: whether traversals visit what has not changed, as the prototype did.
+    :param planner: plans the traversals; see `convergence_simulator.planning`.
     :param window: how many nodes of a stack are cast at once.
     :param threads: how many checks a worker works on at a time.
     :param in_a_row: how many nodes a thread looks at one after the other; see `convergence.worker.in_a_row`.
@@ -110,7 +111,7 @@ class WorldShape:
     workers: int = 3
     threads: int = 8
     in_a_row: int = 1
-    visit_unchanged: bool = False
+    planner: type[Planner] = Planner
     window: int = DISPATCH_WINDOW
 
 
@@ -127,7 +128,7 @@ class World(Passing):
     :ivar observers: whoever looks at what was made, if anybody does.
     :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
     :ivar losses: how often the database has lost commits.
-    :ivar visit_unchanged: see `WorldShape`.
+    :ivar skips_unchanged: whether traversals leave out what has not changed.
     :ivar left_stacks: ids of nested stacks that stayed when their resources were left behind, as was asked for.
     :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`, `commits`: as it says.
     """
@@ -160,7 +161,7 @@ class World(Passing):
         self.losses = 0
         self._ids = 0
         self._shape = shape
-        self.visit_unchanged = shape.visit_unchanged
+        self.skips_unchanged = shape.planner is Planner
         self.alarms: list[Alarm] = []
         self.groups: dict[SimulatedProcess, FiberGroups] = {}
         self.trouble = Trouble(self, faults)
@@ -224,15 +225,13 @@ class World(Passing):
                     # A machine that stands still is no outage here.
                     sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
                     window=self._shape.window,
-                    visit_unchanged=self._shape.visit_unchanged,
                     # Nothing here is spread over time: what is enrolled is due at once.
                     observed=dict.fromkeys(self.registry.observed_every_s(1.0, {}), 0.0),
                     repairs=RepairOptions(REPAIR_ATTEMPTS, SWEEP_S),
                     may_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
-                compiler_of=SimulatedCompiler,
-                tasks_of=CandidTasks,
+                EngineClasses(SimulatedCompiler, self._shape.planner, CandidTasks),
             )
 
         return SimulatedEngine(SimulatedProcess(name), wire)

@@ -1009,12 +1009,12 @@ MUTANTS = (
     ),
     Mutant(
         'an object does not give way to the one that replaces it',
-        (Edit('convergence.core.replace:replacement', 'if gives_way_first(view, worker, old):', 'if False:'),),
+        (Edit('convergence.core.replace:replacement', 'if must_hand_over(view, worker, old):', 'if False:'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
         'an object is wanted again, and takes nothing back',
-        (Edit(f'{DECIDE}:before_comparing', 'if row.yielding is not None:', 'if False:'),),
+        (Edit(f'{DECIDE}:before_comparing', 'if row.handover is not None:', 'if False:'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
@@ -1032,9 +1032,9 @@ MUTANTS = (
         'what was given up in an earlier operation is taken for given up in this one',
         (
             Edit(
-                'convergence.core.yielding:_is',
-                'return resource.yielding is mark and resource.traversal_id == view.traversal.id',
-                'return resource.yielding is mark',
+                'convergence.core.handover:_is',
+                'return resource.handover is mark and resource.traversal_id == view.traversal.id',
+                'return resource.handover is mark',
             ),
         ),
         ('address_is_given_up_and_taken_back',),
@@ -1066,7 +1066,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.core.plan:plan',
-                'lacking = contested(view.resources, chosen, planner.gives_way) if not request.performs else ()',
+                'lacking = contested(view.resources, chosen, planner.hands_over) if not request.performs else ()',
                 'lacking = ()',
             ),
         ),
@@ -1095,7 +1095,7 @@ MUTANTS = (
         'what is taken by somebody who is still at work is taken back at once',
         (
             Edit(
-                'convergence.core.yielding:_claimed',
+                'convergence.core.handover:_claimed',
                 'if any(rival.owner is not None for rival in view.rivals):',
                 'if False:',
             ),

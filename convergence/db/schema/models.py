@@ -26,13 +26,13 @@ from convergence.core.model import (
     Action,
     Definition,
     DriftPolicy,
+    Handover,
     Hook,
     NodeStatus,
     Output,
     Phase,
     Status,
     TraversalStatus,
-    Yielding,
 )
 from convergence.core.observation import LookSource, ObservedState
 from convergence.core.rows import Acceptance, Pending, Retry
@@ -226,7 +226,7 @@ RESOURCE = Table(
     Column('clearing', Boolean, nullable=False),
     Column('mendable', Boolean, nullable=False),
     Column('accepted', Valued(Acceptance, lenient=True)),
-    Column('yielding', Word(Yielding)),
+    Column('handover', Word(Handover)),
     Column('revocation', String(64), nullable=False),
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.loading.plans`
     Index('ix_resource_owner', 'owner'),

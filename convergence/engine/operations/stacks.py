@@ -9,10 +9,10 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
 from convergence.core.model import Action, DriftPolicy, Goal, Json, Status
+from convergence.core.operation_table import Admission, Operation
 from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
-from convergence.core.ways import Consequence, Operation
 from convergence.db.null_ports import NO_CREDENTIALS
 from convergence.db.ports import CredentialsPort, ReaderPort
 from convergence.documents import Document
@@ -220,9 +220,9 @@ class Stacks:
     ) -> None:
         """Stop the operation in progress, whatever it is, and go back to the last good template if so wanted.
 
-        `convergence.core.ways` says what follows. What cannot be taken back (a delete, a check, a suspension, ...)
-        fails, whether a rollback is wanted or not. Then nothing new begins, and what runs may come to its end for
-        `StackLimits.cancel_patience_s` before it is stopped.
+        `convergence.core.operation_table` says what follows. An operation that no rollback reverses (a delete, a check,
+        a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running actions
+        have `StackLimits.cancel_patience_s` to end before they are stopped.
 
         :param now: stop what runs at once; a rollback always does.
 
@@ -232,10 +232,10 @@ class Stacks:
         for _ in range(ROUNDS):
             stack = self.find(context, stack_identity)
             wanted = may_cancel(stack, operation)
-            if wanted is Consequence.NOTHING:
+            if wanted is Admission.NOTHING:
                 return
             try:
-                if wanted is Consequence.FAILS:
+                if wanted is Admission.FAILS:
                     patience_s = 0.0 if now else self._limits.cancel_patience_s
                     self._traversals.cancel(stack, lambda view: still_fails(view.stack, operation), patience_s)
                     return

@@ -149,9 +149,9 @@ class Runner:
                 return self._resume(attempt)
             case Step.REPAIR:
                 return self._repairs.look(attempt)
-            case Step.GIVE_WAY:
+            case Step.HAND_OVER:
                 return self._handover.release_for_replacement(attempt)
-            case Step.TAKE_BACK:
+            case Step.RECLAIM:
                 return self._handover.reclaim(attempt)
             case Step.CANCEL:
                 return self._stop(attempt)

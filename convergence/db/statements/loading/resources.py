@@ -113,7 +113,7 @@ def held_view(connection: Connection, resource: Resource, traversal_id: str | No
     stack = Stack(*row[AT_STACK:AT_NOW])
     waiting: tuple[tuple[str, int], ...] = ()
     if stack.traversal_id is not None and stack.traversal_id != traversal_id:
-        statement = READ_WAITING if resource.yielding is None else READ_WAITING_TO_TAKE
+        statement = READ_WAITING if resource.handover is None else READ_WAITING_TO_TAKE
         named = {'traversal': stack.traversal_id, 'resource': resource.id, 'name': resource.name}
         found = connection.execute(statement, named)
         waiting = tuple((traversal_id, number) for traversal_id, number in found)

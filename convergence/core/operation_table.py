@@ -1,6 +1,6 @@
 """What a stack answers to an update, a delete, a rollback and a cancel, in every state: none is without a way out.
 
-`CONSEQUENCES` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
+`ADMISSIONS` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Operation(StrEnum):
     CANCEL_WITHOUT_ROLLBACK = 'cancel_without_rollback'
 
 
-class Consequence(StrEnum):
+class Admission(StrEnum):
     """What follows.
 
     * `BEGINS`: the operation begins. `SUPERSEDES`: it begins, and takes over from the one in progress.
@@ -50,40 +50,40 @@ _GOES_BACK = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTO
 """The actions that a rollback takes back."""
 
 
-def _to_update(action: Action, status: Status) -> Consequence:
+def _to_update(action: Action, status: Status) -> Admission:
     if status is Status.FAILED:
-        return Consequence.BEGINS
+        return Admission.BEGINS
     if status is Status.COMPLETE:
-        return Consequence.RESUME_FIRST if action is Action.SUSPEND else Consequence.BEGINS
+        return Admission.RESUME_FIRST if action is Action.SUSPEND else Admission.BEGINS
     # Nobody deletes, suspends or adopts a stack by accident; a late update must not undo that by accident.
-    return Consequence.BUSY if action in (Action.DELETE, Action.SUSPEND, Action.ADOPT) else Consequence.SUPERSEDES
+    return Admission.BUSY if action in (Action.DELETE, Action.SUSPEND, Action.ADOPT) else Admission.SUPERSEDES
 
 
-def _to_delete(action: Action, status: Status) -> Consequence:
+def _to_delete(action: Action, status: Status) -> Admission:
     if status is not Status.IN_PROGRESS:
-        return Consequence.BEGINS
-    return Consequence.NOTHING if action is Action.DELETE else Consequence.SUPERSEDES
+        return Admission.BEGINS
+    return Admission.NOTHING if action is Action.DELETE else Admission.SUPERSEDES
 
 
-def _to_rollback(action: Action, status: Status) -> Consequence:
+def _to_rollback(action: Action, status: Status) -> Admission:
     if status is not Status.IN_PROGRESS:
         return _to_update(action, status)
     if action is Action.ROLLBACK:
-        return Consequence.NOTHING
-    return Consequence.ROLLS_BACK if action in _GOES_BACK else Consequence.BUSY
+        return Admission.NOTHING
+    return Admission.ROLLS_BACK if action in _GOES_BACK else Admission.BUSY
 
 
-def _to_cancel(action: Action, status: Status) -> Consequence:
+def _to_cancel(action: Action, status: Status) -> Admission:
     if status is not Status.IN_PROGRESS:
-        return Consequence.AT_REST
+        return Admission.AT_REST
     if action is Action.ROLLBACK:
         # Whoever asks twice to go back wants to go back.
-        return Consequence.NOTHING
-    return Consequence.ROLLS_BACK if action in _GOES_BACK else Consequence.FAILS
+        return Admission.NOTHING
+    return Admission.ROLLS_BACK if action in _GOES_BACK else Admission.FAILS
 
 
-def _to_cancel_without_rollback(action: Action, status: Status) -> Consequence:
-    return Consequence.FAILS if status is Status.IN_PROGRESS else Consequence.AT_REST
+def _to_cancel_without_rollback(action: Action, status: Status) -> Admission:
+    return Admission.FAILS if status is Status.IN_PROGRESS else Admission.AT_REST
 
 
 _RULES = {
@@ -106,20 +106,20 @@ ACTIONS = (
 """The actions of a stack."""
 
 
-def _table() -> dict[State, Mapping[Operation, Consequence]]:
-    table: dict[State, Mapping[Operation, Consequence]] = {
+def _table() -> dict[State, Mapping[Operation, Admission]]:
+    table: dict[State, Mapping[Operation, Admission]] = {
         (action, status): {operation: rule(action, status) for operation, rule in _RULES.items()}
         for action in ACTIONS
         for status in Status
     }
-    table[Action.DELETE, Status.COMPLETE] = dict.fromkeys(Operation, Consequence.GONE)
+    table[Action.DELETE, Status.COMPLETE] = dict.fromkeys(Operation, Admission.GONE)
     return table
 
 
-CONSEQUENCES: Mapping[State, Mapping[Operation, Consequence]] = _table()
+ADMISSIONS: Mapping[State, Mapping[Operation, Admission]] = _table()
 """By state and operation."""
 
 
-def answer(action: Action, status: Status, operation: Operation) -> Consequence:
+def answer(action: Action, status: Status, operation: Operation) -> Admission:
     """What a stack in a state answers to an operation."""
-    return CONSEQUENCES[action, status][operation]
+    return ADMISSIONS[action, status][operation]
