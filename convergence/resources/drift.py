@@ -1,4 +1,4 @@
-"""How the object of a resource differs from what was applied to it. Pure."""
+"""The differences between the object of a resource and the applied properties. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 def differing(
     kind: ResourceType[Any], applied: Any, live: Mapping[str, Json], data: Mapping[str, Json]
 ) -> tuple[str, ...]:
-    """Names of the properties whose live values mean something else than the applied ones, sorted.
+    """Return the sorted names of the properties whose live values differ in meaning from the applied ones.
 
-    What the template leaves open, what the service sets by itself and what nobody could read does not differ.
+    A property that the template leaves open, that the service sets by itself, or that could not be read does not
+    differ.
 
     :param applied: an instance of the type's dataclass of properties.
     :param live: as in `convergence.resources.contract.Observed`.
@@ -37,10 +38,10 @@ def differing(
 
 
 def sight(kind: ResourceType[Any], call: Call[Any]) -> Comparison:
-    """Look at an object and compare it with what was applied: the one rule of checks and observers.
+    """Observe an object and compare it with the applied properties. Checks and observers share this rule.
 
     :param call: with the properties that were applied last.
-    :raises ObjectNotFound: nothing is there. Other errors: nobody could look.
+    :raises ObjectNotFound: the object does not exist. Any other error: the object could not be observed.
     """
     observed = kind.observe(call)
     if observed is None:

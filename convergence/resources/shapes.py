@@ -22,15 +22,15 @@ from convergence.documents import AnyJson
 from convergence.values import quickly_made
 
 Annotation: TypeAlias = Any
-"""What stands behind the colon of a field: the type of a property or of an attribute."""
+"""The annotation of a field: the type of a property or of an attribute."""
 FieldDeclaration: TypeAlias = Any
-"""A field of a dataclass, whatever its annotation says."""
+"""A dataclass field, typed so that it may stand behind any annotation."""
 DeclaredProperties: TypeAlias = Any
 """An instance of the dataclass that a type declares, the `Properties` of its class."""
 
 
 class Kind(StrEnum):
-    """What a value is, in the field's words."""
+    """The kind of a value, in the field's words."""
 
     STRING = 'string'
     INTEGER = 'integer'
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class WrongType(Exception):
-    """A value cannot be read as the kind that is wanted. The text is a sentence without the value."""
+    """A value cannot be read as the required kind. The text is a sentence without the value."""
 
 
 @quickly_made
@@ -75,9 +75,9 @@ _SIMPLE: dict[Any, Kind] = {
 
 
 def annotations_of(declared: type[Any]) -> dict[str, Any]:
-    """The evaluated annotations of a dataclass, those of its bases included.
+    """Return the evaluated annotations of a dataclass, those of its bases included.
 
-    :raises TypeError: an annotation names something that its module does not have.
+    :raises TypeError: an annotation uses a name that its module does not have.
     """
     found: dict[str, Any] = {}
     for base in reversed(declared.__mro__):
@@ -135,9 +135,9 @@ def _shape_of_union(annotation: Any) -> Shape:
 
 
 def coerce(kind: Kind, value: Any) -> AnyJson:
-    """`value` as the wanted kind. Items of lists and maps are not looked at.
+    """Return `value` as the required kind. Items of lists and maps are not checked.
 
-    :raises WrongType: it cannot be read so.
+    :raises WrongType: the value cannot be read as that kind.
     """
     if value is None and kind is not Kind.ANY:
         return _EMPTY[kind]()
@@ -225,7 +225,7 @@ _READERS: dict[Kind, Any] = {
 
 
 def named(value: Any) -> str:
-    """What a value is, in words and without showing it."""
+    """Return the kind of a value in words, without the value."""
     names: list[tuple[Any, str]] = [
         (bool, 'a boolean'),
         ((int, float), 'a number'),
