@@ -1,4 +1,4 @@
-"""``OS::Heat::TestResource``: waits, fails and asks for replacement as it is told."""
+"""``OS::Heat::TestResource``: waits, fails and raises replacement as its properties say."""
 
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOT_NEGATIVE = (Range(minimum=0),)
 
 
 STEP_S = 1.0
-"""Those who test with this type expect to see it polled."""
+"""Seconds between two polls of a wait: tests with this type expect polls."""
 FOR_EVER: Mapping[str, Json] = {'until': 'cancelled'}
 """The progress of a wait that has no end of its own."""
 
@@ -78,7 +78,7 @@ class TestProperties:
 
 @dataclass(frozen=True)
 class TestAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a test resource."""
 
     output: Json = attr('The stored value.', of=('value',))
 
@@ -118,7 +118,7 @@ class TestResource(ResourceType[TestProperties]):
 
     @override
     def poll(self, call: Call[TestProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Wait on, then fail if that is wanted."""
+        """Continue to wait, then fail if the properties say so."""
         if progress == FOR_EVER:
             return InProgress(FOR_EVER)
         waiting = still_waiting(self._clock, progress, step_s=STEP_S)

@@ -49,7 +49,7 @@ class ValueProperties:
 
 @dataclass(frozen=True)
 class ValueAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a value."""
 
     value: Json = attr('The value, read as its type.', of=('value', 'type'))
 
@@ -112,7 +112,7 @@ def _number(value: Any) -> Json:
 
 
 _EMPTY: dict[str, Json] = {'string': '', 'number': 0, 'comma_delimited_list': [], 'json': {}, 'boolean': False}
-"""What null is read as."""
+"""The value for null, by type."""
 _READERS: dict[str, Callable[[Any], Json]] = {
     'string': _string,
     'number': _number,

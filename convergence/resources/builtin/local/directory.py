@@ -45,7 +45,7 @@ class DirectoryProperties:
 
 @dataclass(frozen=True)
 class DirectoryAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a directory."""
 
     path: str = attr('Absolute path.')
     name: str = attr('Path below the root directory; what get_resource gives too.')
@@ -107,7 +107,7 @@ class Directory(ResourceType[DirectoryProperties]):
 
     @override
     def observe(self, call: Call[DirectoryProperties]) -> Observed:
-        """Whether the directory is there."""
+        """Return a healthy observation if the directory exists."""
         path = call.physical_id or _path(call)
         if not self._sandbox.is_directory(path):
             raise ObjectNotFound(f'the directory {path} does not exist')
@@ -115,7 +115,7 @@ class Directory(ResourceType[DirectoryProperties]):
 
     @override
     def watcher(self, tell: Tell) -> Watcher | None:
-        """Tells of directories that are removed or moved."""
+        """Return a watcher that reports removed and moved directories."""
         return paths_watched(self._root, tell)
 
     @override

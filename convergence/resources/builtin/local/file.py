@@ -60,7 +60,7 @@ class FileProperties:
 
 @dataclass(frozen=True)
 class FileAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a file."""
 
     path: str = attr('Absolute path.', of=('path', 'directory'))
     name: str = attr('Path below the root directory; what get_resource gives too.', of=('path', 'directory'))
@@ -138,7 +138,7 @@ class File(ResourceType[FileProperties]):
 
     @override
     def watcher(self, tell: Tell) -> Watcher | None:
-        """Tells of files that are written to, removed or moved."""
+        """Return a watcher that reports changed, removed and moved files."""
         return paths_watched(self._root, tell)
 
     @override

@@ -54,9 +54,9 @@ class HttpCheckProperties:
         self.asked()
 
     def asked(self) -> tuple[str, int]:
-        """Host and port.
+        """Return host and port.
 
-        :raises ValueError: they cannot be told.
+        :raises ValueError: the address has none.
         """
         parts = urlsplit(self.url)
         return parts.hostname or '', parts.port or (443 if parts.scheme == 'https' else 80)
@@ -68,7 +68,7 @@ class HttpCheckProperties:
 
 @dataclass(frozen=True)
 class HttpCheckAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a check."""
 
     passed: bool = attr('True: a check that does not pass fails.', of=())
     status: int = attr('Status code that was answered.', of=('status',))
@@ -90,22 +90,22 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
 
     @override
     def create(self, call: Call[HttpCheckProperties]) -> Answer:
-        """Ask once; if the answer is not right yet, go on asking."""
+        """Request the URL once; poll it if the answer is not right yet."""
         return self._ask(call, wait(self._clock, call.properties.timeout_s), physical_name(call))
 
     @override
     def update(self, call: Call[HttpCheckProperties]) -> Answer:
-        """Check anew."""
+        """Check again."""
         return self._ask(call, wait(self._clock, call.properties.timeout_s))
 
     @override
     def poll(self, call: Call[HttpCheckProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Ask again."""
+        """Request the URL again."""
         return self._ask(call, still_waiting(self._clock, progress))
 
     @override
     def check(self, call: Call[HttpCheckProperties]) -> Answer:
-        """Ask once."""
+        """Request the URL once."""
         return self._ask(call, None)
 
     @override
@@ -128,7 +128,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
         return InProgress(waiting.progress, physical_id, poll_after_s=wanted.interval_s)
 
     def _require_allowed(self, call: Call[HttpCheckProperties]) -> None:
-        """Refuse what is nobody's to ask: an answer may hold what another project, or the operator, keeps to itself.
+        """Refuse addresses that are not allowed: an answer may hold data of another project or of the operator.
 
         :raises FinalFailure: the address is neither one that the operator allows nor that of a process of the project.
         """
@@ -144,7 +144,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer like any other: following it would lead to hosts that nobody allowed."""
+    """Treats a redirect as an answer like any other: following it would lead to hosts that are not allowed."""
 
     @override
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -155,7 +155,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedire
 
 
 def _problem(wanted: HttpCheckProperties) -> str | None:
-    """What is wrong with the answer, or None."""
+    """Return the problem of the answer, or None."""
     try:
         with _OPENER.open(wanted.url, timeout=REQUEST_LIMIT_S) as answer:
             status, body = answer.status, answer.read(BODY_LIMIT_BYTES)

@@ -1,4 +1,4 @@
-"""Files and directories that somebody changes, told by the operating system."""
+"""Watches files and directories through the operating system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEFT_AS_IT_WAS = ('opened', 'closed_no_write')
 
 
 class PathWatcher(Watcher):
-    """Tells of changed, removed and moved paths below a root directory. Watches nothing while nothing is wanted."""
+    """Reports changed, removed and moved paths below a root directory. Watches nothing while no path is set."""
 
     def __init__(self, root: Path, tell: Tell) -> None:
         self._root = root
@@ -32,7 +32,7 @@ class PathWatcher(Watcher):
 
     @override
     def watch(self, physical_ids: Collection[str]) -> None:
-        """Tell of these paths, which are relative to the root."""
+        """Report these paths, which are relative to the root."""
         with self._lock:
             new = frozenset(physical_ids) - self._wanted
             self._wanted = frozenset(physical_ids)
@@ -52,7 +52,7 @@ class PathWatcher(Watcher):
             self._observer = None
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """What the library calls with each event."""
+        """Handle an event. The library calls it."""
         if event.event_type in _LEFT_AS_IT_WAS or (event.is_directory and event.event_type == 'modified'):
             return  # that something in a directory has changed is told of that
         with self._lock:

@@ -27,9 +27,9 @@ def not_implemented(name: str, *constraints: Constraint) -> FieldDeclaration:
 
 
 def require_implemented(properties: DeclaredProperties) -> None:
-    """That nobody relies on what is `not_implemented`.
+    """Refuse properties that are `not_implemented`.
 
-    :raises ValueError: somebody does.
+    :raises ValueError: one of them is given.
     """
     for name in _not_implemented(type(properties)):
         field = PropertySchema.of(type(properties)).properties[name].field
@@ -38,7 +38,7 @@ def require_implemented(properties: DeclaredProperties) -> None:
 
 
 def relied_on(declared: type[Any], properties: Mapping[str, Any]) -> Iterator[str]:
-    """What `require_implemented` says of properties as far as they are known, whatever else is not."""
+    """Yield the problems that `require_implemented` would raise, for properties of which some may be unknown."""
     return (_refused(name) for name in _not_implemented(declared) if properties.get(name) not in (None, UNKNOWN))
 
 

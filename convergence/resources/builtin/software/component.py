@@ -27,7 +27,7 @@ GROUP = 'component'
 
 @dataclass(frozen=True)
 class ComponentConfig:
-    """What is done in some actions."""
+    """The configuration for some actions."""
 
     tool: str = prop(description='The tool that understands the configuration.')
     config: str | None = prop(None, description='The script, or whatever the tool takes.')
@@ -57,14 +57,14 @@ class ComponentProperties:
 
 @dataclass(frozen=True)
 class ComponentAttributes:
-    """What can be asked of a component."""
+    """The attributes of a component."""
 
     config: dict[str, Json] = attr('All of them as they are kept, as one map.')
     configs: list[Json] = attr('The same as a list.')
 
 
 class SoftwareComponent(KeptConfig[ComponentProperties]):
-    """Keeps what is done on servers in each action of a deployment."""
+    """Stores the configurations of a component for the actions of a deployment."""
 
     support = since('2014.2')
     Properties = ComponentProperties
@@ -72,7 +72,7 @@ class SoftwareComponent(KeptConfig[ComponentProperties]):
 
     @override
     def group(self, call: Call[ComponentProperties]) -> str:
-        """That of components."""
+        """Return the group of components."""
         return GROUP
 
     @override
@@ -91,7 +91,7 @@ class SoftwareComponent(KeptConfig[ComponentProperties]):
 
     @override
     def attribute(self, call: Call[ComponentProperties], name: str) -> Json:
-        """The configurations as they are kept; None where somebody has removed them."""
+        """Return the stored configurations; None if a user has removed them."""
         kept = super().attribute(call, name)
         if name == 'config':
             return kept
