@@ -112,7 +112,7 @@ class AdaptedType(_AtRest):
     def poll(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> Answer:
         """``check_<action>_complete`` with what the handler returned."""
         one = self._instance(call)
-        cookie = copy.deepcopy(progress['cookie'])  # The check may change it; what was stored stays as it was.
+        cookie = copy.deepcopy(progress['cookie'])  # The check may change it; the stored one must not change.
         return _guarded(one, action, lambda: self._checked(one, action, cookie))
 
     @override

@@ -60,7 +60,7 @@ def no_credentials() -> Credentials:
     :raises FinalFailure: there are none.
     """
     raise FinalFailure(
-        'This call acts for nobody: only the actions of a resource have credentials, in a deployment with Keystone.'
+        'This call has no credentials: only the actions of a resource have some, in a deployment with Keystone.'
     )
 
 

@@ -60,7 +60,7 @@ class CustomConstraints:
     def unchecked(self, name: str) -> str | None:
         """Return the reason why a tolerated constraint accepts every value; None if it checks."""
         service = self._missing_service(name) if self._tolerant else None
-        return None if service is None else f'{name} needs {service}, which cannot be asked here'
+        return None if service is None else f'{name} needs {service}, which is not reachable here'
 
     def names(self) -> Iterable[str]:
         """All names, sorted."""
@@ -79,7 +79,7 @@ class CustomConstraints:
         if service is None:
             return None
         missing = (
-            f'the custom constraint {name} needs {service}, which this installation cannot ask; '
+            f'the custom constraint {name} needs {service}, which this installation cannot query; '
             f'do without it, or install a package that offers it as an entry point of {NAMESPACE}'
         )
         return lambda value: missing
@@ -104,7 +104,7 @@ def _guarded(name: str, check: ValueCheck) -> ValueCheck:
     def guarded(value: Json) -> str | None:
         try:
             return check(value)
-        except Exception as error:  # noqa: BLE001 - it is somebody else's code
+        except Exception as error:  # noqa: BLE001 - plugin code may raise anything
             # Neither text nor traceback of the error: they may hold the value, which may be a secret.
             LOG.error('The custom constraint %s is broken: it raised %s', name, type(error).__name__)
             return f'the custom constraint {name} is broken: it raised {type(error).__name__}'

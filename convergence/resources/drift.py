@@ -31,7 +31,7 @@ def differing(
         name: value for name, value in live.items() if wanted.get(name) is not None and name not in kind.set_by_service
     }
     if all(exact_text(wanted[name]) == exact_text(value) for name, value in told.items()):
-        return ()  # mostly so; the rest of this costs as much as the look itself
+        return ()  # the usual case; the rest costs as much as the observation itself
     schema = PropertySchema.of(type(applied))
     before, after = (kind.canonical(schema.canonical(each), data) for each in (wanted, {**wanted, **told}))
     return tuple(sorted(name for name in told if exact_text(before.get(name)) != exact_text(after.get(name))))
@@ -45,7 +45,7 @@ def sight(kind: ResourceType[Any], call: Call[Any]) -> Comparison:
     """
     observed = kind.observe(call)
     if observed is None:
-        return Comparison(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot tell')
+        return Comparison(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot observe it')
     if not observed.healthy:
         return Comparison(ObservedState.UNHEALTHY, reason=f'{call.name} ({call.physical_id}) is there, but of no use')
     names = differing(kind, call.properties, observed.properties, call.data)

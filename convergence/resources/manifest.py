@@ -241,7 +241,7 @@ def installed_manifests(namespace: str = NAMESPACE) -> list[Offering]:
             manifest = offer.offered if isinstance(offer.offered, Manifest) else offer.offered()
             if not isinstance(manifest, Manifest):
                 raise TypeError(f'{type(manifest).__qualname__} is no Manifest')
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin code may raise anything
             LOG.error('The manifest %s is unusable and is left out: %s: %s', offer.name, type(error).__name__, error)
         else:
             found.append(Offering(offer.name, offer.package, offer.name, manifest))
@@ -303,7 +303,7 @@ def _told_rule(rule: Rule) -> dict[str, Json]:
         if type(rule) is known:
             told: dict[str, Json] = {name: list(rule.path)}
             return told if isinstance(rule, Drop) else {**told, 'to': rule.to}  # type: ignore[union-attr]
-    raise TypeError(f'{rule!r} is no rule that a manifest can tell; known: {", ".join(_RULES)}')
+    raise TypeError(f'{rule!r} cannot be written to a manifest; rules that can: {", ".join(_RULES)}')
 
 
 def _rule(told: Mapping[str, Any]) -> Rule:

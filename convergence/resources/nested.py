@@ -166,7 +166,7 @@ class NestedType(ResourceType[P]):
         if state.is_deleted and not is_hidden:
             raise FinalFailure('the nested stack was deleted')
         if state.is_at_work or is_hidden:
-            # Told, and yet at work: by what it had to do before, or so says a server of the database that lags behind.
+            # Woken, and the stack still runs: an earlier operation woke it, or a replica of the database lags behind.
             again_s = min(AGAIN_S * 2 ** min(looks, 32), self.untold_s)
             return InProgress({**progress, 'looks': looks + 1}, poll_after_s=again_s, is_told=True)
         if state.has_failed:
@@ -286,7 +286,7 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
     if wanted in errors:
         raise FinalFailure(str(errors[wanted]))
     if wanted not in attributes:
-        raise FinalFailure(f'The resource {name} of the nested stack does not tell its attribute {wanted}')
+        raise FinalFailure(f'The resource {name} of the nested stack does not give its attribute {wanted}')
     value: Json = attributes[wanted]
     for key in further:
         if isinstance(value, dict):

@@ -75,8 +75,8 @@ class Preference:
         more = f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''
         LOG.log(
             self._level,
-            '%s%s: offered by %s; those of %s are used, because its name comes first. Say in [plugins] prefer which '
-            'you want',
+            'Several packages offer %s%s: %s. Using those of %s, the first name in the alphabet; set [plugins] '
+            'prefer to choose',
             ', '.join(names[:_SHOWN]),
             more,
             ' and '.join(sources),

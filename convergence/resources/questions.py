@@ -120,7 +120,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
 
 def _question(document: Mapping[str, Any]) -> TypeQuestion | None:
     try:
-        # What is not known here says more than is understood: half a question must not get an answer.
+        # An unknown field means a newer engine: a question that is only half understood must not get an answer.
         asked, attributes, secrets = (
             QuestionKind(document['asked']),
             tuple(document['attributes']),

@@ -94,7 +94,7 @@ def annotations_of(declared: type[Any]) -> dict[str, Any]:
 
 def _evaluated(annotation: Any, module: dict[str, Any], declared: dict[str, Any]) -> Annotation:
     # The source text of an imported module. `Json` is itself a text, because it contains itself: it stands for
-    # itself and is not looked into.
+    # itself and its contents are not checked.
     if not isinstance(annotation, str) or annotation == Json:
         return annotation
     return eval(annotation, module, declared)
@@ -159,24 +159,24 @@ def _string(value: Any) -> str:
         return value
     if isinstance(value, (bool, int, float)):
         return str(value)
-    raise WrongType(f'a string is wanted, not {named(value)}')
+    raise WrongType(f'the value must be a string, not {named(value)}')
 
 
 def _integer(value: Any) -> int:
     number = _number(value, wanted='an integer')
     if isinstance(number, float):
         if not number.is_integer():
-            raise WrongType('an integer is wanted, not a fraction')
+            raise WrongType('the value must be an integer, not a fraction')
         return int(number)
     return number
 
 
 def _number(value: Any, wanted: str = 'a number') -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise WrongType(f'{wanted} is wanted, not {named(value)}')
+        raise WrongType(f'the value must be {wanted}, not {named(value)}')
     number = _number_in(value.strip(), wanted) if isinstance(value, str) else value
     if isinstance(number, float) and not math.isfinite(number):
-        raise WrongType(f'{wanted} is wanted, and a finite one')
+        raise WrongType(f'the value must be {wanted} and finite')
     return number
 
 
@@ -186,7 +186,7 @@ def _number_in(text: str, wanted: str) -> int | float:
         return int(text)
     if re.fullmatch(r'[+-]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?', text):
         return float(text)
-    raise WrongType(f'{wanted} is wanted, not a text')
+    raise WrongType(f'the value must be {wanted}, not a text')
 
 
 def _boolean(value: Any) -> bool:
@@ -194,19 +194,19 @@ def _boolean(value: Any) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ('true', 'false'):
         return value.lower() == 'true'
-    raise WrongType(f'true or false is wanted, not {named(value)}')
+    raise WrongType(f'the value must be true or false, not {named(value)}')
 
 
 def _list(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return list(value)
-    raise WrongType(f'a list is wanted, not {named(value)}')
+    raise WrongType(f'the value must be a list, not {named(value)}')
 
 
 def _map(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise WrongType(f'a map is wanted, not {named(value)}')
+    raise WrongType(f'the value must be a map, not {named(value)}')
 
 
 def _any(value: Any) -> AnyJson:

@@ -59,7 +59,7 @@ def validate(
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
     problems = compiled.problems.copy()
-    warned = {''}  # that there is no type was told
+    warned = {''}  # a missing type was reported
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
     templates = Templates(compiled.templates, defaults or {})
@@ -181,12 +181,12 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
         return next((compiled.key_place(*path) for found, path in located if found is problem.place), problem.place)
 
     if definition.external_id is not None:
-        return []  # others have made the object; nobody asks what from
+        return []  # the object exists outside of the stack; its properties do not count
     schema = PropertySchema.of(kind.Properties)
     problems = schema.check_encoded(definition.properties, place, within(definition.hidden, PROPERTIES))
     if (
         not problems and type(kind).cross_check is not ResourceType.cross_check
-    ):  # what is known is not worked out for nobody
+    ):  # evaluate the known values only if a hook uses them
         known = schema.known(definition.properties)
         problems = [Problem(message, place()) for message in kind.cross_check(known, compiled.goal.definitions.keys())]
     problems += _wrong_policy(compiled, definition, kind)

@@ -42,7 +42,7 @@ def known(api: AddressOfApi, call: Call[Any]) -> str:
     found = api()
     if found is None:
         raise FinalFailure(
-            f'nobody knows to which address signals for {call.name} are sent: set [api] public_url, also where '
+            f'the address for signals to {call.name} is not known: set [api] public_url, also where '
             'engines and workers run, and update the stack'
         )
     return found

@@ -71,9 +71,9 @@ class TestProperties:
     client_name: str = prop(
         '',
         update_allowed=True,
-        description='Accepted for templates that have it. Whatever it answered would be ignored: none is asked.',
+        description='Accepted for compatibility and ignored.',
     )
-    entity_name: str = prop('', update_allowed=True, description='What would be looked up with the client.')
+    entity_name: str = prop('', update_allowed=True, description='Name of the entity for the client.')
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class TestAttributes:
 class TestResource(ResourceType[TestProperties]):
     """Does nothing real, slowly or wrongly: for trying out an engine."""
 
-    __test__ = False  # The class is no test case, whatever its name suggests to a test runner.
+    __test__ = False  # Test runners would take the class for a test case.
 
     support = since('5.0.0')
     Properties = TestProperties

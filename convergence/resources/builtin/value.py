@@ -82,7 +82,7 @@ def _boolean(value: Any) -> Json:
         return True
     if word in FALSE:
         return False
-    raise WrongType(f'one of {", ".join(TRUE + FALSE)} is wanted')
+    raise WrongType(f'the value must be one of {", ".join(TRUE + FALSE)}')
 
 
 def _comma_delimited_list(value: Any) -> Json:
@@ -95,7 +95,7 @@ def _json(value: Any) -> Json:
     if not isinstance(value, str):
         if isinstance(value, (dict, list)):
             return value
-        raise WrongType('a map or a list is wanted')
+        raise WrongType('the value must be a map or a list')
     try:
         return _json(json.loads(value)) if value else {}
     except (ValueError, RecursionError) as error:

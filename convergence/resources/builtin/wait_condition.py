@@ -59,7 +59,7 @@ class HandleProperties:
         constraints=[AllowedValues(_TRANSPORTS)],
         support=since('6.0.0'),
         description='How the signal comes: TOKEN_SIGNAL with a token that is good for this handle alone; CFN_SIGNAL '
-        'and TEMP_URL_SIGNAL to an address that nobody else knows; HEAT_SIGNAL with the token of a member.',
+        'and TEMP_URL_SIGNAL to a secret address; HEAT_SIGNAL with the token of a member.',
     )
 
 

@@ -127,7 +127,7 @@ def _may_be_in(port: Outline, subnet: Any, template: Outlines) -> bool:
     if isinstance(fixed, list) and fixed:
         return any(isinstance(each, Mapping) and _same(each.get('subnet'), subnet) for each in fixed)
     there = template.get(subnet.resource) if isinstance(subnet, FutureValue) else None
-    # Of a subnet that is no resource nobody can tell without a service in which network it is.
+    # The network of a subnet that is no resource is known only to the service.
     return (
         there is None or there.type != SUBNET or _same(there.properties.get('network'), port.properties.get('network'))
     )

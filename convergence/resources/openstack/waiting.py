@@ -46,7 +46,7 @@ class Waiting:
         """
         connection.used_by, self._connection = self, connection
         if self.is_over:
-            raise ConnectionAbortedError('The call is no longer wanted.')
+            raise ConnectionAbortedError('The call was cancelled.')
 
     def close(self) -> None:
         """Stop waiting, at once and from now on. Called in another thread."""

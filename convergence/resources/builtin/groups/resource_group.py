@@ -74,7 +74,7 @@ class ResourceGroupProperties:
         update_allowed=True,
         support=since('10.0.0'),
         constraints=[AllowedValues(('append', 'update'))],
-        description='Whether what was removed before stays so (append), or only what is in the list now (update).',
+        description='append: members that were removed before stay removed; update: only those in the present list.',
     )
 
 
@@ -234,7 +234,7 @@ def removed_names(properties: ResourceGroupProperties, context: NestingContext) 
     noted = output_of(context, REMOVED)
     before = [str(name) for name in noted] if isinstance(noted, list) else []
     if is_repeated(context):
-        # What is gone by now could be found when the step was stored.
+        # A member that is gone by now existed when the step was stored.
         return before
     names = {each.name: each.reference for each in context.members()}
     by_reference = {reference: name for name, reference in names.items() if reference is not None}

@@ -41,9 +41,7 @@ class StackContext:
         support=since('12.0.0'),
         description='The certificate of the authority that the other cloud trusts.',
     )
-    insecure: bool = prop(
-        False, update_allowed=True, support=since('12.0.0'), description='Whether certificates are not looked at.'
-    )
+    insecure: bool = prop(False, update_allowed=True, support=since('12.0.0'), description='Accept any certificate.')
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class GroupType(NestedType[P]):
 
     @override
     def attribute_prefix_len(self, name: str) -> int | None:
-        """Return 0 for an attribute of all members: keys behind it apply to each member's value."""
+        """Return 1 for ``attributes``, 0 for any other attribute of the members, None for those of the group."""
         if name == ATTRIBUTES:
             return 1
         return None if name in self.own or name.startswith(OF_ONE) else 0

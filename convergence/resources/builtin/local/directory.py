@@ -36,7 +36,7 @@ class DirectoryProperties:
     path: str | None = prop(
         None, description='Path below the root directory; by default made from the names of stack and resource.'
     )
-    force: bool = prop(False, update_allowed=True, description='Delete the directory with whatever is in it.')
+    force: bool = prop(False, update_allowed=True, description='Delete the directory with all its contents.')
 
     def __post_init__(self) -> None:
         if self.path is not None:
@@ -57,7 +57,7 @@ class Directory(ResourceType[DirectoryProperties]):
     Properties = DirectoryProperties
     Attributes = DirectoryAttributes
     token_enforced = True  # A repeated create finds its own record at the path.
-    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Every effect ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
         self._root = provider.root

@@ -34,7 +34,7 @@ class HttpCheckProperties:
     url: str = prop(
         update_allowed=True,
         constraints=[AllowedPattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
-        description='Address to ask.',
+        description='URL to request.',
     )
     status: int = prop(
         200, update_allowed=True, constraints=[Range(100, 599)], description='Status code that must be answered.'
@@ -72,7 +72,7 @@ class HttpCheckAttributes:
 
     passed: bool = attr('True: a check that does not pass fails.', of=())
     status: int = attr('Status code that was answered.', of=('status',))
-    url: str = attr('Address that was asked.', of=('url',))
+    url: str = attr('URL that was requested.', of=('url',))
 
 
 class HttpCheck(ResourceType[HttpCheckProperties]):
@@ -81,7 +81,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
     Properties = HttpCheckProperties
     Attributes = HttpCheckAttributes
     token_enforced = True  # Nothing real is made.
-    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Every effect ends with the worker.
 
     def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
         self._addresses = provider.check_addresses
@@ -138,7 +138,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
         if host in LOOPBACK and port in self._table.ports(call.project_id):
             return
         raise FinalFailure(
-            f'{host}:{port} may not be asked; what may: the ports of Convergence::Local::Process resources of this '
+            f'{host}:{port} is not allowed; allowed: the ports of Convergence::Local::Process resources of this '
             'project that run, at 127.0.0.1, and what the operator lists in [local_provider] check_addresses'
         )
 

@@ -128,7 +128,7 @@ class Ownership:
 
 
 def _lock(descriptor: int) -> None:
-    # Asks again and again, because a call that blocks stops all green threads, its owner's among them.
+    # Polls the lock, because a call that blocks stops all green threads, its owner's among them.
     for _ in range(_LOCK_ATTEMPTS):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -54,11 +54,11 @@ class PathWatcher(Watcher):
     def dispatch(self, event: FileSystemEvent) -> None:
         """Handle an event. The library calls it."""
         if event.event_type in _LEFT_AS_IT_WAS or (event.is_directory and event.event_type == 'modified'):
-            return  # that something in a directory has changed is told of that
+            return  # a change in a directory reports the changed path itself
         with self._lock:
             wanted = self._wanted
         for path in filter(None, (self._below(event.src_path), self._below(event.dest_path))):
-            # With a directory goes, or comes, all that is in it, and nobody tells of each.
+            # A directory moves with all its contents, and there is no event for each of them.
             inside = {each for each in wanted if each.startswith(f'{path}/')} if event.is_directory else set()
             for each in sorted(inside | ({path} & wanted)):
                 self._tell(each)

@@ -54,7 +54,7 @@ class ProcessProperties:
     port: int = prop(
         0,
         constraints=[Range(0, 65535)],
-        description='Port that the program will listen on, told it as PORT; 0 chooses a free one.',
+        description='Port on which the program will listen, in its variable PORT; 0 chooses a free one.',
     )
     stop_timeout_s: float = prop(
         10,
@@ -78,7 +78,7 @@ class ProcessAttributes:
     """The attributes of a process."""
 
     pid: int = attr('Number of the process.', of=())
-    port: int = attr('Port that the program was told to listen on.', of=('port',))
+    port: int = attr('Port in the variable PORT of the program.', of=('port',))
     url: str = attr('http://127.0.0.1 with that port.', of=('port',))
     log: str = attr('Absolute path of the file that holds what the program printed.', of=())
 

@@ -100,7 +100,11 @@ class ProcessWatcher(Watcher):
             return
         except OSError as error:
             if not self._complained:
-                LOG.warning('This process can watch no more processes, and only looks at them: %s', error.strerror)
+                LOG.warning(
+                    'Out of file descriptors, polling further processes instead of watching them; nothing needs '
+                    'doing: %s',
+                    error.strerror,
+                )
                 self._complained = True
             return
         if not is_running(physical_id):  # another one has its number

@@ -46,7 +46,7 @@ def checked(path: str) -> str:
     """
     parts = PurePosixPath(path).parts
     if not parts or '\0' in path:
-        raise ValueError('a path below the root directory is wanted')
+        raise ValueError('the path must be below the root directory')
     if path.startswith('/') or '..' in parts:
         raise ValueError('the path must be relative to the root directory and must not contain ..')
     if parts[0] == STATE:

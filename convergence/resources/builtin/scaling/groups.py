@@ -90,7 +90,7 @@ class AutoScalingGroupProperties:
     rolling_updates: RollingUpdates = prop(
         {'min_in_service': 0, 'max_batch_size': 1, 'pause_time': 0},
         update_allowed=True,
-        description='How members are made anew when their definition has changed.',
+        description='How members are renewed when their definition changes.',
     )
 
     def __post_init__(self) -> None:
@@ -182,7 +182,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
 
     @override
     def attribute_prefix_len(self, name: str) -> int | None:
-        """Return 0 for an attribute of all members: keys behind it apply to each member's value."""
+        """Return 1 for ``outputs`` and ``outputs_list``, whose first key is the name of an attribute of the members."""
         return 1 if name in ('outputs', 'outputs_list') else None
 
     @override

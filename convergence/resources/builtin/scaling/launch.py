@@ -109,7 +109,7 @@ class LaunchConfigurationProperties:
     key: str | None = prop(
         None, name='KeyName', constraints=[CustomConstraint('nova.keypair')], description='The key pair of their user.'
     )
-    user_data: str | None = prop(None, name='UserData', description='What they are told when they start.')
+    user_data: str | None = prop(None, name='UserData', description='User data of the servers.')
     security_groups: list[Json] | None = prop(None, name='SecurityGroups', description='Their security groups.')
     kernel: str | None = not_implemented('KernelId')
     ramdisk: str | None = not_implemented('RamDiskId')
@@ -124,7 +124,7 @@ class LaunchConfigurationProperties:
             if not device.storage.snapshot:
                 raise ValueError('SnapshotId is missing, this is required when specifying BlockDeviceMappings.')
         if self.instance:
-            raise ValueError('InstanceId: nobody asks what that server is like; use ImageId and InstanceType')
+            raise ValueError('InstanceId is not supported; set ImageId and InstanceType')
         if not (self.image and self.flavor):
             raise ValueError('If without InstanceId, ImageId and InstanceType are required.')
 

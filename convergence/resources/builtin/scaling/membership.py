@@ -57,7 +57,7 @@ def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str
     order = oldest_first(context, present)
     noted = output_of(context, ROLLING)
     if isinstance(noted, dict) and (noted.get('goal'), noted.get('step')) == (context.goal, context.step):
-        # The step was taken already, and whoever took it was not heard.
+        # The step was taken already, and its answer was lost.
         return _stack(context, wanted, present, noted, cooldowns)
     current = {name for name, member in present.items() if member == wanted.member}
     fresh = names(wanted.token, present)

@@ -63,7 +63,7 @@ class ScalingPolicyAttributes:
     """The attributes of a policy."""
 
     alarm_url: str | None = attr(
-        'A signed address: whoever posts to it signals the policy, and can do nothing else.', of=(), secret=True
+        'A signed address: a POST to it signals the policy and can do nothing else.', of=(), secret=True
     )
     signal_url: str | None = attr('The address to which signals are posted with the token of a member.', of=())
 
@@ -150,7 +150,7 @@ class AwsScalingPolicyAttributes:
     """The attributes of a policy."""
 
     alarm_url: str | None = attr(
-        'A signed address: whoever posts to it signals the policy, and can do nothing else.',
+        'A signed address: a POST to it signals the policy and can do nothing else.',
         name='AlarmUrl',
         of=(),
         secret=True,

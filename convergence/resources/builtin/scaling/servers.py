@@ -40,7 +40,7 @@ class GroupTag:
 
 
 _ZONES = 'Accepted and ignored.'
-_NO_INSTANCE = 'InstanceId: nobody asks what that server is like; use LaunchConfigurationName'
+_NO_INSTANCE = 'InstanceId is not supported; set LaunchConfigurationName'
 _CONFIGURATION = 'The launch configuration of the servers.'
 _BALANCERS = 'Load balancers: refused, for there is none that takes servers from a group.'
 _TAGS = 'Tags of the group and of its servers.'
@@ -123,7 +123,7 @@ class ServerRolling:
         return BatchPolicy(max(self.most, 1), max(self.least, 0), pause_s(self.pause))
 
 
-_ROLLING = 'How servers are made anew when their launch configuration has changed; else they stay what they are.'
+_ROLLING = 'How servers are renewed when their launch configuration changes. Default: they keep the old one.'
 
 
 @dataclass(frozen=True)

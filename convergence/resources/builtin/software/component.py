@@ -30,7 +30,7 @@ class ComponentConfig:
     """The configuration for some actions."""
 
     tool: str = prop(description='The tool that understands the configuration.')
-    config: str | None = prop(None, description='The script, or whatever the tool takes.')
+    config: str | None = prop(None, description='The script, or other input of the tool.')
     actions: list[str] = prop(
         ['CREATE', 'UPDATE'],
         constraints=[Length(minimum=1)],
@@ -43,7 +43,7 @@ class ComponentProperties:
     """See the descriptions of the fields."""
 
     configs: list[ComponentConfig] = prop(
-        constraints=[Length(minimum=1)], description='What is done, each in actions of its own.'
+        constraints=[Length(minimum=1)], description='The configurations, each with its actions.'
     )
     inputs: list[InputProperties] | None = prop(None, description='What all of them take.')
     outputs: list[OutputProperties] | None = prop(None, description='What all of them answer.')

@@ -68,7 +68,7 @@ class OutputProperties:
     """An output of a configuration."""
 
     name: str = prop(description='Name of the output.')
-    description: str | None = prop(None, description='What it tells.')
+    description: str | None = prop(None, description='Meaning of the value.')
     type: str = prop('String', constraints=VALUE_TYPES, description='Type of its value.')
     error_output: bool = prop(False, description='A deployment has failed where this output has a value.')
 
@@ -93,7 +93,7 @@ class _CommonProperties:
 class SoftwareConfigProperties(_CommonProperties):
     """See the descriptions of the fields."""
 
-    config: str | None = prop(None, description='The script, or whatever the tool takes.')
+    config: str | None = prop(None, description='The script, or other input of the tool.')
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class CloudConfigProperties:
 class ConfigAttributes:
     """The attributes of a configuration."""
 
-    config: str = attr('The configuration as it is kept.')
+    config: str = attr('The stored configuration.')
 
 
 @dataclass(frozen=True)
 class StructuredConfigAttributes:
     """The attributes of a configuration that is a map."""
 
-    config: dict[str, Json] = attr('The configuration as it is kept.')
+    config: dict[str, Json] = attr('The stored configuration.')
 
 
 class KeptConfig(ResourceType[P]):

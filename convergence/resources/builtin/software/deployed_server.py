@@ -55,7 +55,7 @@ class ServerProperties:
                 'service, neither of which is used here',
             )
         ],
-        description='How the agent gets to know what it is to do. With POLL_SERVER_HEAT it asks the Orchestration API '
+        description='How the agent gets its deployments. With POLL_SERVER_HEAT it polls the Orchestration API '
         'for the metadata of the resource, with a token of its own. The API that POLL_SERVER_CFN means is not offered.',
     )
     deployment_swift_data: SwiftData = prop(

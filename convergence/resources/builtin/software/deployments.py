@@ -93,7 +93,9 @@ class DeploymentProperties:
         description='The actions of the resource in which it is done. A component says it itself.',
     )
     name: str | None = prop(
-        None, update_allowed=True, description='Name of what is derived: agents do everything in the order of names.'
+        None,
+        update_allowed=True,
+        description='Name of the derived configuration: agents run configurations in the order of their names.',
     )
     signal_transport: str = prop(
         CFN,
@@ -104,8 +106,8 @@ class DeploymentProperties:
                 'queueing service, neither of which is used here',
             )
         ],
-        description='How the server reports back: CFN_SIGNAL to an address that nobody else knows, HEAT_SIGNAL to the '
-        'API with the token of a member; with NO_SIGNAL nobody waits for it.',
+        description='How the server reports back: CFN_SIGNAL to a secret address, HEAT_SIGNAL to the '
+        'API with the token of a member; with NO_SIGNAL the deployment does not wait.',
     )
 
 
@@ -212,7 +214,7 @@ class Deployed(ResourceType[P]):
             raise ObjectNotFound(f'Deployment with id {id_of(call)} not found')
         return Observed() if deployment is not None and deployment.status == COMPLETE else None
 
-    # --- what is said -----------------------------------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------------------------
 
     @override
     def signal(self, call: Call[Any], details: Json) -> str:
@@ -310,7 +312,7 @@ class Deployed(ResourceType[P]):
         if deployment is None:
             if action is Action.DELETE:
                 return Done()
-            raise FinalFailure(f'Deployment with id {id_of(call)} not found: somebody has removed it')
+            raise FinalFailure(f'Deployment with id {id_of(call)} not found: a user has removed it')
         if deployment.status == FAILED:
             raise FinalFailure(f'Deployment to server failed: {deployment.status_reason}', physical_id=deployment.id)
         if deployment.status != COMPLETE:

@@ -93,7 +93,7 @@ def _address(call: Call[Any], api: str | None) -> str:
     key = signing.key_in(call.data)
     if api is None or key is None:
         raise FinalFailure(
-            f'nobody knows to which address signals for {call.name} are sent: set [api] public_url, also where '
+            f'the address for signals to {call.name} is not known: set [api] public_url, also where '
             'engines and workers run, and update the stack'
         )
     return signing.Grant(call.project_id, call.resource_id, call.revocation).address(api, key)
