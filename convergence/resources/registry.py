@@ -140,7 +140,7 @@ class Registry:
             settles_s=settles_s if declared_s is None else declared_s,
             is_enforced=kind.token_enforced,
             is_exclusive=kind.delete_before_create,
-            gives_way=kind.implements('release_for_replacement'),
+            hands_over=kind.implements('release_for_replacement'),
         )
 
     def can_snapshot(self, name: str) -> bool:

@@ -25,12 +25,12 @@ from convergence.core.model import (
     Action,
     Change,
     Definition,
+    Handover,
     Json,
     NodeStatus,
     Phase,
     Status,
     TraversalStatus,
-    Yielding,
 )
 from convergence.core.replace import replacement
 from convergence.core.results import Failed, NeedsReplacement, Parked, Postponed
@@ -261,7 +261,7 @@ class Life:
         if begun.step is Step.NOTHING:
             return True
         if begun.step is Step.REPLACE and self._row is not None and self._is_first_prepared(view, self._row):
-            return self._last.yielding is Yielding.GIVEN
+            return self._last.handover is Handover.RELEASED
         if begun.step is Step.REPLACE:
             raise AssertionError(f'the engine would make another object: {self._last.status_reason}')
         if begun.step is Step.FAIL:
@@ -304,7 +304,7 @@ class Life:
         """Begin a step that comes before the replacement of the object. Return False if there is none."""
         if not (self.kind().delete_before_create or self.kind().implements('release_for_replacement')):
             return False
-        if row.yielding is not Yielding.GIVEN or row.traversal_id != view.traversal.id:
+        if row.handover is not Handover.RELEASED or row.traversal_id != view.traversal.id:
             self._take(replacement(view, self._worker, row.id))
         return True
 

@@ -11,7 +11,7 @@ from convergence import errors, signing
 from convergence.core.model import Action
 from convergence.core.rows import Stack
 from convergence.db.scopes import WholeStack
-from convergence.engine.compile.nested_templates import NestedTemplates
+from convergence.engine.compile.stored_submissions import StoredSubmissions
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure, InProgress
 from tests.harness import API, Crash, Harness, hot
@@ -75,13 +75,13 @@ def test_a_group_keeps_its_members_where_a_database_does_not_show_yet_what_they_
     stack_id = created(harness, {'web': group(2), 'up': policy(1)})
     signal(harness, stack_id)
     harness.run()
-    unseen, shown, asked = nested(harness, stack_id).template_id, NestedTemplates.submitted, []
+    unseen, shown, asked = nested(harness, stack_id).template_id, StoredSubmissions.of_template, []
 
-    def lagging(self: NestedTemplates, template_id: str) -> Any:
+    def lagging(self: StoredSubmissions, template_id: str) -> Any:
         asked.append(template_id)
         return None if asked.count(unseen) == 1 and template_id == unseen else shown(self, template_id)
 
-    monkeypatch.setattr(NestedTemplates, 'submitted', lagging)
+    monkeypatch.setattr(StoredSubmissions, 'of_template', lagging)
     update(harness, stack_id, {'web': group(None, most=4), 'up': policy(1)})
     harness.run()
     harness.recover()
