@@ -23,12 +23,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
-from convergence_simulator.run import Run, RunPlan
-from convergence_simulator.sqlstore import in_sqlite
-from convergence_simulator.storage import Storage, in_memory
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.stores.storage import Storage, in_memory
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.core.model import DISPATCH_WINDOW
 
@@ -261,7 +262,7 @@ MUTANTS = (
         (
             Edit(f'{NESTED}.cancel', 'call.nested.cancel()', 'pass'),
             Edit(
-                'convergence.engine.nesting.operations:Nesting.cancel_unwanted',
+                'convergence.engine.nesting.stops:NestedStops.cancel_unwanted',
                 'if stack is None or stack.status is not Status.IN_PROGRESS:',
                 'if True:',
             ),
@@ -344,8 +345,8 @@ MUTANTS = (
                 'return True',
             ),
             Edit(
-                'convergence.engine.nesting.operations:_held',
-                'if found is None or found.row.fence != asked.fence or found.row.token is None:',
+                'convergence.engine.nesting.claimed:claimed',
+                'if found is None or found.row.fence != fence or found.row.token is None:',
                 'if found is None:',
             ),
         ),
@@ -357,7 +358,7 @@ MUTANTS = (
         (
             Edit(f'{CHECK}:_update', '_repeats(view, resource) and (woken or not nests)', '_repeats(view, resource)'),
             Edit(
-                'convergence.engine.nesting.desired:NestingResource.is_served_by',
+                'convergence.engine.nesting.claimed:NestingResource.is_served_by',
                 'return running.for_parent and running.deadline == self.deadline()',
                 'return True',
             ),
