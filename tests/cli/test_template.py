@@ -1,5 +1,6 @@
 """``convergence template``: what a user sees of a wrong template, and what a program reads."""
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -260,6 +261,7 @@ def test_characters_of_a_template_do_nothing_to_the_terminal(write):
     assert '\x1b' not in run('validate', 'web.yaml').stdout
 
 
+@functools.cache
 def schema():
     return json.loads(run('schema').stdout)
 

@@ -272,7 +272,7 @@ def test_what_turns_out_to_be_wrong_deep_below_is_told_with_one_path_to_it(harne
     harness.run()
     assert states(harness, harness.stack(stack_id)).startswith(
         'CREATE_FAILED: Resource CREATE failed: resources.below.resources.below.resources.below (level3.yaml): '
-        'Property value: a number is wanted, not a text\n  level2.yaml, line '
+        'Property value: the value must be a number, not a text\n  level2.yaml, line '
     )
 
 
