@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from convergence.cli.output import harmless
+from convergence.cli.output import printable
 
 NOT_STARTED = 'not started'
 
@@ -31,7 +31,7 @@ def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
         node = nodes[name]
         state = NOT_STARTED if node['status'] is None else node['status']
         again = '  (see above)' if name in seen and needs.get(name) else ''
-        line = f'{lead}{guide}{harmless(name)}  {harmless(node["type"])}  {state}'
+        line = f'{lead}{guide}{printable(name)}  {printable(node["type"])}  {state}'
         outside = '  (changed outside)' if node.get('changed_outside') else ''
         lines.append(line.rstrip() + outside + note + again)
         if name in seen:

@@ -131,7 +131,7 @@ def _quoted_if_needed(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
 _YamlDumper.add_representer(str, _quoted_if_needed)
 
 
-def harmless(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text without the characters that a terminal acts upon."""
     return ''.join(each if each.isprintable() or each == '\n' else '\N{REPLACEMENT CHARACTER}' for each in text)
 
@@ -156,7 +156,7 @@ def _table(*, header: bool = True) -> Table:
 
 def _cell(value: Any) -> Text:
     text = _text(value, indent=2)
-    return Text(harmless(text), mood(text) if isinstance(value, str) else '')
+    return Text(printable(text), mood(text) if isinstance(value, str) else '')
 
 
 def _plain(value: Any) -> str:

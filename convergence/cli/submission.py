@@ -77,7 +77,7 @@ class UnreadableFiles(BadTemplate):
     exit_code = ExitCode.USAGE
 
 
-def describing(command: CommandT) -> CommandT:
+def template_options(command: CommandT) -> CommandT:
     """Give a command the options that accompany a template."""
     wrapped: Any = command
     for option in reversed(_OPTIONS):
@@ -85,11 +85,11 @@ def describing(command: CommandT) -> CommandT:
     return wrapped  # type: ignore[no-any-return]
 
 
-def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def request_body(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a request.
 
     :param template: path; None keeps the template of the stack.
-    :param given: values of the options of `describing`.
+    :param given: values of the options of `template_options`.
     :raises UsageMistake: a file cannot be read, or an option is wrong.
     :raises BadTemplate: a file that the template names cannot be read.
     :raises Refused: a file lies outside the template's directory, and the user has not confirmed it.
@@ -116,7 +116,7 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def blaming(template: str | None) -> Iterator[None]:
+def naming_template(template: str | None) -> Iterator[None]:
     """Name the template file in the errors that the server reports."""
     try:
         yield

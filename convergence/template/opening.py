@@ -26,7 +26,7 @@ class Opened:
 
     :param document: the document in the form of HOT.
     :param root: its root.
-    :param maps: the content of each section that is a map; empty where there is none.
+    :param maps: the content of each section that is a map; empty without one.
     """
 
     document: ParsedDocument

@@ -111,7 +111,7 @@ def test_an_update_that_fails_says_what_it_has_not_begun(run, tmp_path):
     (tmp_path / 'three.yaml').write_text(worse)
     code, _, err = run('stack', 'update', 'halfway', '-t', 'three.yaml', '--disable-rollback', '--wait')
     assert code == 1
-    assert [line.split()[2] for line in err.splitlines() if line.endswith('not begun')] == ['b']
+    assert [line.split()[2] for line in err.splitlines() if line.endswith('not started')] == ['b']
 
 
 def test_a_dry_run_shows_what_changes_and_does_nothing(run):

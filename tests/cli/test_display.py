@@ -137,7 +137,7 @@ def test_the_tree_fits_eighty_columns_and_a_small_window():
 
 @pytest.mark.parametrize(
     ('well', 'words'),
-    [(False, {'not-begun': 'not begun', 'kept': 'unchanged', 'to-go': 'not begun'}), (True, 'unchanged')],
+    [(False, {'not-begun': 'not started', 'kept': 'unchanged', 'to-go': 'not started'}), (True, 'unchanged')],
 )
 def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_is(well, words):
     names = ('bad', 'not-begun', 'kept')
@@ -160,7 +160,7 @@ def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_
     assert 'waits for' not in found['not-begun']
     plain = console()
     PlainLines(plain).show(progress, [], 1.0)
-    assert written(plain).count('not begun') == (0 if well else 2)
+    assert written(plain).count('not started') == (0 if well else 2)
 
 
 def test_what_changed_outside_is_said_until_it_is_put_right():

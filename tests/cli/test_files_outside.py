@@ -9,7 +9,7 @@ import click
 import pytest
 
 from convergence.cli.exits import Refused
-from convergence.cli.submission import body_of
+from convergence.cli.submission import request_body
 from convergence.cli.template.files import load
 from convergence.template.limits import Limits
 
@@ -42,16 +42,16 @@ def test_a_file_outside_is_not_sent_unless_somebody_says_so(place, capsys):
     (place / 'x').mkdir()
     for name in outside_names(place):
         with pytest.raises(Refused, match='--allow-files-outside'):
-            body_of(template(place, name), GIVEN)
+            request_body(template(place, name), GIVEN)
         assert f'{place.parent}/secret' in capsys.readouterr().err
-        sent = body_of(template(place, name), {**GIVEN, 'allow_files_outside': True})
+        sent = request_body(template(place, name), {**GIVEN, 'allow_files_outside': True})
         assert list(sent['files'].values()) == ['canary']
 
 
 def test_on_a_terminal_it_is_asked(place, monkeypatch):
     monkeypatch.setattr(sys.stdin, 'isatty', lambda: True, raising=False)
     monkeypatch.setattr(click, 'confirm', lambda *args, **more: True)
-    assert body_of(template(place, '../secret'), GIVEN)['files'] == {'../secret': 'canary'}
+    assert request_body(template(place, '../secret'), GIVEN)['files'] == {'../secret': 'canary'}
 
     def no(*args, abort, **more):
         assert abort
@@ -59,12 +59,12 @@ def test_on_a_terminal_it_is_asked(place, monkeypatch):
 
     monkeypatch.setattr(click, 'confirm', no)
     with pytest.raises(click.Abort):
-        body_of(template(place, '../secret'), GIVEN)
+        request_body(template(place, '../secret'), GIVEN)
 
 
 @pytest.mark.parametrize('name', ['inside', './inside', '../from-somebody/inside'])
 def test_a_file_of_the_directory_is_sent_without_a_word(place, name, capsys):
-    assert list(body_of(template(place, name), GIVEN)['files'].values()) == ['inside']
+    assert list(request_body(template(place, name), GIVEN)['files'].values()) == ['inside']
     assert capsys.readouterr().err == ''
 
 

@@ -132,7 +132,7 @@ def test_whatever_the_layout_it_says_the_same(value, flow, indent, width, style)
 
 def test_what_would_say_something_else_is_refused(monkeypatch):
     monkeypatch.setattr(formatting._Layout, '_shown', lambda layout, token: 'x')
-    with pytest.raises(Unformattable, match='left as it is'):
+    with pytest.raises(Unformattable, match='not changed'):
         formatted('a: 1\n')
 
 

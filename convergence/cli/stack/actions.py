@@ -15,7 +15,7 @@ from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import Format, ResultPrinter
 from convergence.cli.stack import plan as plans
 from convergence.cli.stack import plan_report
-from convergence.cli.watch.operations import ANY, Follow, begun
+from convergence.cli.watch.operations import ANY, Follow, start_operation
 from convergence.cli.watch.waiting import waitable
 
 
@@ -29,7 +29,7 @@ def _acted(
     options: Mapping[str, Any] | None = None,
 ) -> int:
     stack = api.stack(name)
-    return begun(stack, lambda: stack.act(action, options), wanted, Follow.of(given), output)
+    return start_operation(stack, lambda: stack.act(action, options), wanted, Follow.of(given), output)
 
 
 @click.command(epilog=EPILOG)

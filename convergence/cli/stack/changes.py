@@ -16,16 +16,16 @@ from convergence.cli.arguments import STACK, CommandT, complete_resources
 from convergence.cli.connection.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Refused, UsageMistake
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import Format, ResultPrinter, harmless, say
+from convergence.cli.output import Format, ResultPrinter, printable, say
 from convergence.cli.stack import plan as plans
 from convergence.cli.stack import plan_report
 from convergence.cli.stack.plan import Plan, PlannedOperation, Saved
-from convergence.cli.submission import blaming, body_of, describing
+from convergence.cli.submission import naming_template, request_body, template_options
 from convergence.cli.watch.feed import Feed
 from convergence.cli.watch.following import DELETED, OperationStart, before
-from convergence.cli.watch.operations import Follow, begun, followed
+from convergence.cli.watch.operations import Follow, follow_operation, start_operation
 from convergence.cli.watch.progress import Scene
-from convergence.cli.watch.waiting import conclude, short, waitable, watch
+from convergence.cli.watch.waiting import print_result, stack_summary, waitable, watch
 from convergence.documents import Document
 from convergence.escaping import escaped
 
@@ -56,7 +56,7 @@ def planned(command: CommandT) -> CommandT:
 @click.command(epilog=EPILOG)
 @STACK
 @click.option('-t', '--template', 'template', metavar='FILE', required=True, help=_TEMPLATE_HELP)
-@describing
+@template_options
 @planned
 @waitable
 @printing
@@ -67,8 +67,8 @@ def create(api: Api, output: ResultPrinter, name: str, template: str, **given: A
     Sends the files that the template names in get_file, in the types of resources and in the resource_registry of an
     environment. Paths are relative to the file that names them.
     """
-    body = {'stack_name': name, **body_of(template, given)}
-    with blaming(template):
+    body = {'stack_name': name, **request_body(template, given)}
+    with naming_template(template):
         if given['dry_run'] or given['plan_file']:
             whole = api.send('POST', 'stacks/preview?show_nested=true', body)['stack']['resources']
             plan = plans.of_creation(name, [each for each in whole if given['show_nested'] or '/' not in each['path']])
@@ -90,7 +90,7 @@ def create(api: Api, output: ResultPrinter, name: str, template: str, **given: A
     '--clear-parameter', 'clear_parameters', multiple=True, metavar='NAME', help='Parameter to reset to its default.'
 )
 @click.option('--converge', is_flag=True, help='Compare every object with the template, and repair differences.')
-@describing
+@template_options
 @planned
 @waitable
 @printing
@@ -103,10 +103,10 @@ def update(api: Api, output: ResultPrinter, name: str, template: str | None, exi
     keep = existing or template is None
     if given['clear_parameters'] and not keep:
         raise UsageMistake('--clear-parameter needs --existing. Without --existing no parameter is kept.')
-    body = body_of(template, given)
+    body = request_body(template, given)
     method = 'PATCH' if keep else 'PUT'
     stack = api.stack(name)
-    with blaming(template):
+    with naming_template(template):
         if given['dry_run'] or given['plan_file']:
             _, base = stack.show_with_tag()
             lists = api.send(
@@ -205,16 +205,18 @@ def _show_plan(plan: Plan, saved: Saved, path: Path | None, output: ResultPrinte
 
 def _created(stack: StackClient, follow: Follow, output: ResultPrinter) -> int:
     if not follow.wait:
-        output.record(short(stack.show()))
+        output.record(stack_summary(stack.show()))
         return ExitCode.OK
-    return followed(stack, OperationStart(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
+    return follow_operation(stack, OperationStart(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
 
 
 def _updated(
     stack: StackClient, method: str, body: Mapping[str, Any], follow: Follow, output: ResultPrinter, *, base: str = ''
 ) -> int:
     headers = {'If-Match': base} if base else None
-    return begun(stack, lambda: stack.api.send(method, stack.at(), body, headers), 'UPDATE_COMPLETE', follow, output)
+    return start_operation(
+        stack, lambda: stack.api.send(method, stack.at(), body, headers), 'UPDATE_COMPLETE', follow, output
+    )
 
 
 def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinter, leave: Sequence[str] = ()) -> int:
@@ -226,10 +228,10 @@ def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinte
         return ExitCode.OK
     scene = Scene(stack.name, stack.id, {}, start.scene.wanted, start.scene.requires)
     ending = watch(stack, start, scene, follow.timeout_s)
-    code = conclude(stack, ending, DELETED, output)
+    code = print_result(stack, ending, DELETED, output)
     if leave and ending is not None and ending.state == DELETED:
         click.echo(
-            harmless(ending.reason), err=True
+            printable(ending.reason), err=True
         )  # The reason names the objects that are kept: type, physical id, token.
     return code
 

@@ -12,10 +12,10 @@ from convergence.cli.connection.client import Api
 from convergence.cli.exits import NotFound
 from convergence.cli.graph_text import graph_lines
 from convergence.cli.options import EPILOG, connected, printing
-from convergence.cli.output import ResultPrinter, harmless, say
+from convergence.cli.output import ResultPrinter, printable, say
 from convergence.cli.stack import actions, changes, drift, hooks, parts, signals, snapshots, transfers
 from convergence.cli.watch.following import OperationStart, console, scene_of
-from convergence.cli.watch.waiting import conclude, show_cause, waiting_in, watch
+from convergence.cli.watch.waiting import print_cause, print_result, waiting_in, watch
 
 STACK_COLUMNS = ('id', 'stack_name', 'stack_status', 'creation_time', 'updated_time')
 RESOURCE_COLUMNS = ('resource_name', 'resource_type', 'resource_status', 'physical_resource_id', 'updated_time')
@@ -75,7 +75,7 @@ def show(api: Api, output: ResultPrinter, name: str) -> None:
     for each in document.get('unreadable') or ():
         parts, resource = ', '.join(each['parts']), each['resource_name']
         what = f'resource {resource} ({parts})' if resource else f'{parts} of the stack'
-        click.echo(f'convergence: {harmless(what)} cannot be read. {harmless(each["ways_out"])}', err=True)
+        click.echo(f'convergence: {printable(what)} cannot be read. {printable(each["ways_out"])}', err=True)
     output.record(document)
 
 
@@ -188,12 +188,12 @@ def explain(api: Api, output: ResultPrinter, name: str, nested_depth: int | None
         found.pop('links', None)
         output.record(found)
         return
-    click.echo(harmless(found['summary']))
-    show_cause(console(), found)
+    click.echo(printable(found['summary']))
+    print_cause(console(), found)
     for each in (found.get('drift') or {}).get('resources') or ():
-        click.echo(harmless(f'Changed outside of the stack since {each["since"]}: {each["reason"]}'))
+        click.echo(printable(f'Changed outside of the stack since {each["since"]}: {each["reason"]}'))
     for each in found.get('nested') or ():
-        click.echo(harmless(f'{each["path"]}: {each["summary"]}'))
+        click.echo(printable(f'{each["path"]}: {each["summary"]}'))
     frontier = waiting_in(found)
     if frontier:
         output.listing(FRONTIER_COLUMNS, frontier)
@@ -253,4 +253,4 @@ def wait(api: Api, output: ResultPrinter, name: str, wanted: str, wait_timeout: 
             begun = number
     since = str(past[begun - 1]['id']) if begun else None
     scene = scene_of(found)
-    return conclude(found, watch(found, OperationStart(scene, since), scene, wait_timeout), wanted.upper(), output)
+    return print_result(found, watch(found, OperationStart(scene, since), scene, wait_timeout), wanted.upper(), output)

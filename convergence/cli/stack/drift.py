@@ -13,7 +13,7 @@ from convergence.cli.connection.client import Api, StackClient
 from convergence.cli.exits import CommandFailed, ExitCode, Unfinished
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
-from convergence.cli.watch.operations import Follow, begun
+from convergence.cli.watch.operations import Follow, start_operation
 from convergence.cli.watch.waiting import waitable
 from convergence.documents import Document
 
@@ -84,7 +84,7 @@ def drift(
         click.echo(f'Drift of stack {stack.name} is {_DONE[policy]}.', err=True)
     if repair is not None:
         path = stack.at('resources', repair, 'repair')
-        return begun(stack, lambda: api.send('POST', path), 'UPDATE_COMPLETE', Follow.of(given), output)
+        return start_operation(stack, lambda: api.send('POST', path), 'UPDATE_COMPLETE', Follow.of(given), output)
     if accept is not None:
         _accept(stack, accept)
     if withdraw is not None:
@@ -155,8 +155,8 @@ def _filled(found: Document) -> tuple[str, ...]:
 
 def _summary(found: Document) -> str:
     if not found['observed']:
-        nobody = '' if found['observers'] else ' No observer is running.'
-        return f'No object is observed yet.{nobody} "--refresh" compares all objects now.'
+        reason = '' if found['observers'] else ' No observer is running.'
+        return f'No object is observed yet.{reason} "--refresh" compares all objects now.'
     unseen = found['observed'] - found['seen']
     summary = f'{found["drifted"]} of {found["observed"]} observed objects have drifted'
     return summary + (f'; {unseen} are not compared yet.' if unseen else '.')

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from convergence import logs
-from convergence.cli.output import harmless
+from convergence.cli.output import printable
 from convergence.cli.stack.plan import Plan, PlannedAction, PlannedResource, PropertyChange, ordered
 
 _MARKS = {
@@ -49,13 +49,13 @@ def _show(console: Console, change: PlannedResource) -> None:
     except UnicodeEncodeError:
         mark = _PLAIN.get(mark, mark)
     lead = '  ' * (len(change.path) - 1)
-    line = Text.assemble(lead, (f'{mark} ', style), (harmless(change.name), 'bold'), f'  {harmless(change.type)}  ')
+    line = Text.assemble(lead, (f'{mark} ', style), (printable(change.name), 'bold'), f'  {printable(change.type)}  ')
     line.append(_VERBS.get((change.fate, change.certain), 'may change'), style)
     if change.reason:
-        line.append(f': {harmless(change.reason)}', 'dim')
+        line.append(f': {printable(change.reason)}', 'dim')
     console.print(line, soft_wrap=True)
     if change.changed_outside:
-        drift = f'    changed outside: {harmless(change.changed_outside)}'
+        drift = f'    changed outside: {printable(change.changed_outside)}'
         console.print(Text.assemble(lead, (drift, 'yellow')), soft_wrap=True)
     for each in change.properties:
         for text in _property(change, each):
@@ -63,7 +63,7 @@ def _show(console: Console, change: PlannedResource) -> None:
 
 
 def _property(change: PlannedResource, each: PropertyChange) -> list[Text]:
-    name = f'    {harmless(each.name)}: '
+    name = f'    {printable(each.name)}: '
     if change.fate is PlannedAction.ADDED:
         return [Text(f'{name}{_value(each.after)}', 'dim')]
     remark = '  (needs a new object)' if each.needs_new_object else ''
@@ -72,7 +72,7 @@ def _property(change: PlannedResource, each: PropertyChange) -> list[Text]:
         diff = difflib.unified_diff(_masked(before).splitlines(), _masked(after).splitlines(), lineterm='', n=1)
         lines = list(diff)[2:]
         colours = {'+': 'green', '-': 'red'}
-        changed = [Text(f'      {harmless(line)}', colours.get(line[:1], 'dim')) for line in lines]
+        changed = [Text(f'      {printable(line)}', colours.get(line[:1], 'dim')) for line in lines]
         return [Text(f'{name.rstrip()}{remark}'), *changed]
     return [Text.assemble(name, (_value(before), 'red'), ' -> ', (_value(after), 'green'), (remark, 'yellow'))]
 
@@ -81,7 +81,7 @@ def _value(value: Any) -> str:
     if value is None:
         return '(not set)'
     text = _masked(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    text = harmless(text.replace('\n', '\\n'))
+    text = printable(text.replace('\n', '\\n'))
     return text if len(text) <= _LONGEST else f'{text[:_LONGEST]} ... ({len(text)} characters)'
 
 

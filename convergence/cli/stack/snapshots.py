@@ -10,7 +10,7 @@ from convergence.cli.arguments import SNAPSHOT, STACK
 from convergence.cli.connection.client import Api, StackClient
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
-from convergence.cli.watch.operations import Follow, begun
+from convergence.cli.watch.operations import Follow, start_operation
 from convergence.cli.watch.waiting import waitable
 from convergence.documents import Document
 
@@ -40,7 +40,7 @@ def create(api: Api, output: ResultPrinter, name: str, called: str | None, **giv
         made.update(api.send('POST', stack.at('snapshots'), {'name': called} if called else {}))
 
     shown = lambda: _short(_snapshot(stack, str(made['id'])))  # noqa: E731 - read at the end, not now
-    return begun(stack, begin, 'SNAPSHOT_COMPLETE', Follow.of(given), output, shown)
+    return start_operation(stack, begin, 'SNAPSHOT_COMPLETE', Follow.of(given), output, shown)
 
 
 @snapshot.command('list', epilog=EPILOG)
@@ -83,7 +83,7 @@ def restore(api: Api, output: ResultPrinter, name: str, snapshot_id: str, **give
     """Restore STACK to the snapshot with the id SNAPSHOT. Like an update, this can fail and be rolled back."""
     stack = api.stack(name)
     path = stack.at('snapshots', snapshot_id, 'restore')
-    return begun(stack, lambda: api.send('POST', path), 'RESTORE_COMPLETE', Follow.of(given), output)
+    return start_operation(stack, lambda: api.send('POST', path), 'RESTORE_COMPLETE', Follow.of(given), output)
 
 
 def _snapshot(stack: StackClient, snapshot_id: str) -> Document:

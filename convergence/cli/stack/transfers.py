@@ -15,11 +15,11 @@ from convergence.cli.connection.client import Api
 from convergence.cli.exits import ExitCode, UsageMistake
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, say
-from convergence.cli.submission import body_of, describing
+from convergence.cli.submission import request_body, template_options
 from convergence.cli.watch.following import OperationStart
-from convergence.cli.watch.operations import Follow, followed
+from convergence.cli.watch.operations import Follow, follow_operation
 from convergence.cli.watch.progress import Scene
-from convergence.cli.watch.waiting import short, waitable
+from convergence.cli.watch.waiting import stack_summary, waitable
 
 _OUTPUT = click.option(
     '-o',
@@ -77,7 +77,7 @@ def abandon(api: Api, name: str, yes: bool, path: Path | None) -> None:
     required=True,
     help='File with the output of "export" or "abandon". "-": standard input.',
 )
-@describing
+@template_options
 @waitable
 @printing
 @connected
@@ -87,13 +87,13 @@ def adopt(api: Api, output: ResultPrinter, name: str, source: str, **given: Any)
     The objects belong to the new stack and are deleted with it. The data masks hidden parameters; give their values
     with --parameter-file. Needs the option [engine] enable_stack_adopt.
     """
-    body = {'stack_name': name, **body_of(None, given), 'adopt_stack_data': _text(source)}
+    body = {'stack_name': name, **request_body(None, given), 'adopt_stack_data': _text(source)}
     stack = api.create(body)
     follow = Follow.of(given)
     if follow.wait:
         start = OperationStart(Scene(stack.name, stack.id), None)
-        return followed(stack, start, 'ADOPT_COMPLETE', follow, output)
-    output.record(short(stack.show()))
+        return follow_operation(stack, start, 'ADOPT_COMPLETE', follow, output)
+    output.record(stack_summary(stack.show()))
     return ExitCode.OK
 
 

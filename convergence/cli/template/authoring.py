@@ -222,7 +222,7 @@ def graph(file: str, environments: Sequence[str], parameters: Sequence[str], for
     if findings.compiled is None or findings.errors:
         as_text(Console(stderr=True, highlight=False), [findings])
         return ExitCode.FAILED
-    drawn = drawn_of(with_implied(findings.compiled, ask_for_implied(findings.compiled, installed_types())))
+    drawn = template_graph(with_implied(findings.compiled, ask_for_implied(findings.compiled, installed_types())))
     if form == 'json':
         say(json.dumps(drawn, indent=2, ensure_ascii=False))
     elif form == 'ascii':
@@ -233,7 +233,7 @@ def graph(file: str, environments: Sequence[str], parameters: Sequence[str], for
     return ExitCode.OK
 
 
-def drawn_of(compiled: language.Compiled) -> dict[str, Any]:
+def template_graph(compiled: language.Compiled) -> dict[str, Any]:
     """Return the graph of a template for `convergence.drawing`. Its resources have no states."""
     definitions = compiled.goal.definitions
     nodes = [{'name': name, 'type': each.written_type or each.type, 'status': ''} for name, each in definitions.items()]

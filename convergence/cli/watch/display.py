@@ -11,11 +11,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from convergence.cli.output import harmless
-from convergence.cli.watch.progress import Line, Mood, OperationProgress
+from convergence.cli.output import printable
+from convergence.cli.watch.progress import Line, OperationProgress, StateKind
 
-STYLES = {Mood.WAITING: 'dim', Mood.BUSY: 'yellow', Mood.GOOD: 'green', Mood.BAD: 'bold red'}
-WAITING, KEPT, NOT_BEGUN = 'waiting', 'unchanged', 'not begun'
+STYLES = {StateKind.WAITING: 'dim', StateKind.BUSY: 'yellow', StateKind.GOOD: 'green', StateKind.BAD: 'bold red'}
+WAITING, KEPT, NOT_STARTED = 'waiting', 'unchanged', 'not started'
 OUTSIDE = 'changed outside'
 _STATE_WIDTH = len('ROLLBACK_IN_PROGRESS')
 _BRANCH, _LAST, _THROUGH = ('├─ ', '|- '), ('└─ ', '`- '), ('│  ', '|  ')
@@ -87,17 +87,17 @@ class PlainLines:
             for line in progress.lines:
                 if drift := progress.outside(line):
                     text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {OUTSIDE}: {drift}'
-                    self._console.print(Text(harmless(text)), soft_wrap=True)
+                    self._console.print(Text(printable(text)), soft_wrap=True)
         for line in changes:
             kind = line.type or ('' if line.above else 'the stack')
             text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {kind:<30}  {line.state}'
-            if (line.mood is Mood.BAD and line.reason) or (kind == 'the stack' and _news(line)):
+            if (line.mood is StateKind.BAD and line.reason) or (kind == 'the stack' and _news(line)):
                 text = f'{text}  {" ".join(line.reason.split())}'
-            self._console.print(Text(harmless(text)), soft_wrap=True)
+            self._console.print(Text(printable(text)), soft_wrap=True)
         for line in progress.lines:
             if progress.was_kept_from(line):
-                text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {NOT_BEGUN}'
-                self._console.print(Text(harmless(text)), soft_wrap=True)
+                text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {line.type:<30}  {NOT_STARTED}'
+                self._console.print(Text(printable(text)), soft_wrap=True)
         if note and note != self._note:
             self._console.print(Text(f'  {now_s:6.1f} s  {note}'), soft_wrap=True)
         self._note = note
@@ -129,21 +129,21 @@ def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = 
     shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')
     shown.add_column(no_wrap=True, style='dim', overflow='ellipsis')
     own = [line for line in progress.lines if not line.depth]
-    done = sum(line.mood is Mood.GOOD for line in own)
+    done = sum(line.mood is StateKind.GOOD for line in own)
     counted = f'{done} of {len(own)}' if own else ''
     stack = progress.stack
-    shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), Text(harmless(_news(stack))))
+    shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), Text(printable(_news(stack))))
     chosen = choose(progress.lines, room)
     left_off = len(progress.lines) - len(chosen)
     for number, line in enumerate(chosen):
-        title = Text.assemble((_guide(chosen, number, left_off, plain), 'dim'), harmless(progress.title(line)))
+        title = Text.assemble((_guide(chosen, number, left_off, plain), 'dim'), printable(progress.title(line)))
         took_s = line.took_s(now_s)
         shown.add_row(
             title,
-            Text(harmless(line.type)),
+            Text(printable(line.type)),
             _state(line, _idle(progress, line)),
             '' if took_s is None else _seconds(took_s),
-            Text(harmless(_remark(progress, line))),
+            Text(printable(_remark(progress, line))),
         )
     if left_off:
         shown.add_row(Text(f'{_LAST[plain]}and {left_off} more', 'dim'), '', '', '', '')
@@ -167,23 +167,23 @@ def choose(lines: Sequence[Line], room: int) -> list[Line]:
     """Return at most `room` lines in their order. Failed ones matter most, then busy, waiting and complete ones."""
     if len(lines) <= room:
         return list(lines)
-    urgency = {Mood.BAD: 0, Mood.BUSY: 1, Mood.WAITING: 2, Mood.GOOD: 3}
+    urgency = {StateKind.BAD: 0, StateKind.BUSY: 1, StateKind.WAITING: 2, StateKind.GOOD: 3}
     ranked = sorted(range(len(lines)), key=lambda index: (urgency[lines[index].mood], index))
     return [lines[index] for index in sorted(ranked[: room - 1])]
 
 
 def _news(stack: Line) -> str:
     """Return a remark on the operation: it is being cancelled, or only deletes leftovers."""
-    is_news = stack.mood is Mood.BUSY and not stack.reason.endswith(' started')
+    is_news = stack.mood is StateKind.BUSY and not stack.reason.endswith(' started')
     return ' '.join(stack.reason.split()) if is_news else ''
 
 
 def _remark(progress: OperationProgress, line: Line) -> str:
-    if line.mood is Mood.BAD:
+    if line.mood is StateKind.BAD:
         return ' '.join(line.reason.split())
-    if line.mood is Mood.BUSY and progress.outside(line):
+    if line.mood is StateKind.BUSY and progress.outside(line):
         return OUTSIDE
-    if line.mood is Mood.WAITING and (others := progress.waits_for(line)):
+    if line.mood is StateKind.WAITING and (others := progress.waits_for(line)):
         more = f' and {len(others) - 2} more' if len(others) > 2 else ''
         return f'{"needs" if progress.is_over else "waits for"} {", ".join(others[:2])}{more}'
     return ''
@@ -195,7 +195,7 @@ def _idle(progress: OperationProgress, line: Line) -> str:
         return OUTSIDE
     if not progress.is_over:
         return WAITING
-    return NOT_BEGUN if progress.was_kept_from(line) else KEPT
+    return NOT_STARTED if progress.was_kept_from(line) else KEPT
 
 
 def _state(line: Line, idle: str) -> Text:

@@ -13,7 +13,7 @@ from convergence.cli.connection.client import StackClient
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
 from convergence.cli.watch.display import Display
 from convergence.cli.watch.feed import Feed
-from convergence.cli.watch.progress import BEGUN, OperationProgress, Scene
+from convergence.cli.watch.progress import STARTED, OperationProgress, Scene
 from convergence.documents import Document
 
 TICK_S = 0.2
@@ -140,7 +140,7 @@ class Follower:
         except NotFound:
             return Ending(DELETED, 'the stack does not exist any more', self._now_s())
         state = str(shown['stack_status'])
-        if state.endswith(BEGUN):
+        if state.endswith(STARTED):
             return None
         return Ending(state, str(shown.get('stack_status_reason') or ''), self._now_s())
 

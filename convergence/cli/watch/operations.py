@@ -10,7 +10,7 @@ from convergence.cli.connection.client import StackClient
 from convergence.cli.exits import ExitCode
 from convergence.cli.output import ResultPrinter
 from convergence.cli.watch.following import OperationStart, before, scene_of
-from convergence.cli.watch.waiting import conclude, short, watch
+from convergence.cli.watch.waiting import print_result, stack_summary, watch
 from convergence.documents import Document
 
 ANY = '*'
@@ -30,7 +30,7 @@ class Follow:
         return cls(bool(given['wait']) or given['wait_timeout'] is not None, given['wait_timeout'])
 
 
-def followed(
+def follow_operation(
     stack: StackClient,
     start: OperationStart,
     wanted: str,
@@ -46,10 +46,10 @@ def followed(
     ending = watch(stack, start, scene_of(stack, start.scene), follow.timeout_s)
     if wanted == ANY and ending is not None:
         wanted = ending.state
-    return conclude(stack, ending, wanted, output, document)
+    return print_result(stack, ending, wanted, output, document)
 
 
-def begun(
+def start_operation(
     stack: StackClient,
     begin: Callable[[], Any],
     wanted: str,
@@ -66,6 +66,6 @@ def begun(
     start = before(stack) if follow.wait else None
     begin()
     if start is not None:
-        return followed(stack, start, wanted, follow, output, document)
-    output.record(document() if document is not None else short(stack.show()))
+        return follow_operation(stack, start, wanted, follow, output, document)
+    output.record(document() if document is not None else stack_summary(stack.show()))
     return ExitCode.OK

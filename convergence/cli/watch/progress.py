@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 OLD = ' (old)'
-BEGUN, OVER = '_IN_PROGRESS', ('_COMPLETE', '_FAILED')
+STARTED, OVER = '_IN_PROGRESS', ('_COMPLETE', '_FAILED')
 
 
 class Part(StrEnum):
@@ -18,7 +18,7 @@ class Part(StrEnum):
     LEAVING = 'LEAVING'
 
 
-class Mood(StrEnum):
+class StateKind(StrEnum):
     """The kind of a state, for its style."""
 
     WAITING = 'WAITING'
@@ -55,13 +55,13 @@ class Line:
         return f'{self.above}/{self.name}' if self.above else self.name
 
     @property
-    def mood(self) -> Mood:
+    def mood(self) -> StateKind:
         """The kind of the state."""
         if not self.state:
-            return Mood.WAITING
+            return StateKind.WAITING
         if self.state.endswith('_FAILED'):
-            return Mood.BAD
-        return Mood.GOOD if self.state.endswith('_COMPLETE') else Mood.BUSY
+            return StateKind.BAD
+        return StateKind.GOOD if self.state.endswith('_COMPLETE') else StateKind.BUSY
 
     def took_s(self, now_s: float) -> float | None:
         """The duration of the action in seconds; None before it starts."""
@@ -72,7 +72,7 @@ class Line:
     def enter(self, state: str, reason: str, now_s: float) -> None:
         """Change to a state."""
         self.state, self.reason = state, reason
-        if state.endswith(BEGUN):
+        if state.endswith(STARTED):
             self.begun_s, self.ended_s = now_s, None
         else:
             self.begun_s = now_s if self.begun_s is None else self.begun_s
@@ -139,7 +139,7 @@ class OperationProgress:
         for name in self._names.get(above, ()):
             own = [self._lines[key] for part in Part if (key := (above, name, part)) in self._lines]
             found += own
-            if any(line.mood in (Mood.BUSY, Mood.BAD) for line in own):
+            if any(line.mood in (StateKind.BUSY, StateKind.BAD) for line in own):
                 found += self._inside(own[0].path)
         return found
 
@@ -182,7 +182,7 @@ class OperationProgress:
         If there are none of either, return the ready ones.
         """
         edges = self._scene.requires if line.part is Part.WANTED else self._needed_by
-        found: dict[Mood, list[str]] = {Mood.BUSY: [], Mood.BAD: [], Mood.WAITING: []}
+        found: dict[StateKind, list[str]] = {StateKind.BUSY: [], StateKind.BAD: [], StateKind.WAITING: []}
         seen, waiting = {line.name}, list(edges.get(line.name, ()))
         while waiting:
             name = waiting.pop(0)
@@ -191,18 +191,18 @@ class OperationProgress:
             seen.add(name)
             waiting += edges.get(name, ())
             other = self._lines.get(('', name, line.part))
-            if other is not None and other.mood in (Mood.BUSY, Mood.BAD):
+            if other is not None and other.mood in (StateKind.BUSY, StateKind.BAD):
                 found[other.mood].append(name)
             elif other is not None and self._is_next(other, edges):
-                found[Mood.WAITING].append(name)
-        return [*found[Mood.BUSY], *found[Mood.BAD]] or found[Mood.WAITING]
+                found[StateKind.WAITING].append(name)
+        return [*found[StateKind.BUSY], *found[StateKind.BAD]] or found[StateKind.WAITING]
 
     def _is_next(self, line: Line, edges: Mapping[str, Sequence[str]]) -> bool:
         """Return True if a waiting resource is ready."""
-        if line.mood is not Mood.WAITING or (line.part is Part.WANTED and line.name not in self._scene.planned):
+        if line.mood is not StateKind.WAITING or (line.part is Part.WANTED and line.name not in self._scene.planned):
             return False
         others = (self._lines.get(('', name, line.part)) for name in edges.get(line.name, ()))
-        return all(other is None or other.mood is Mood.GOOD for other in others)
+        return all(other is None or other.mood is StateKind.GOOD for other in others)
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
         """Process events in their order. Known events change nothing.

@@ -13,7 +13,7 @@ from rich.text import Text
 from convergence.cli.arguments import CommandT
 from convergence.cli.connection.client import StackClient
 from convergence.cli.exits import CommandFailed, ExitCode
-from convergence.cli.output import ResultPrinter, harmless, mood
+from convergence.cli.output import ResultPrinter, mood, printable
 from convergence.cli.watch.display import display_for
 from convergence.cli.watch.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
 from convergence.cli.watch.progress import Scene
@@ -55,7 +55,7 @@ def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: fl
         return None
 
 
-def conclude(
+def print_result(
     stack: StackClient,
     ending: Ending | None,
     wanted: str,
@@ -73,22 +73,22 @@ def conclude(
     good = ending.state == wanted if wanted else is_good(ending.state)
     text = Text.assemble(
         'Stack ',
-        (harmless(stack.name), 'bold'),
+        (printable(stack.name), 'bold'),
         ' is ',
         (ending.state, mood(ending.state)),
         f' after {ending.took_s:.1f} s.',
     )
     shown.print(text, soft_wrap=True)
     if not good:
-        blame(shown, stack, ending)
+        print_failure(shown, stack, ending)
     if document is not None:
         output.record(document())
     elif ending.state != DELETED:
-        output.record(short(stack.show(outputs=good)))
+        output.record(stack_summary(stack.show(outputs=good)))
     return ExitCode.OK if good else ExitCode.FAILED
 
 
-def short(document: Document) -> Document:
+def stack_summary(document: Document) -> Document:
     """Return the part of a stack to show after an operation."""
     shown = {name: document.get(name) for name in ('id', 'stack_name', 'stack_status', 'stack_status_reason')}
     outputs = document.get('outputs')
@@ -97,31 +97,31 @@ def short(document: Document) -> Document:
     return shown
 
 
-def blame(shown: Console, stack: StackClient, ending: Ending) -> None:
+def print_failure(shown: Console, stack: StackClient, ending: Ending) -> None:
     """Print the first failure and its consequences."""
     try:
         explained = stack.explain()
     except CommandFailed:
         explained = {}
-    if not show_cause(shown, explained) and ending.reason:
-        shown.print(Text(f'Reason: {harmless(ending.reason)}'), soft_wrap=True)
+    if not print_cause(shown, explained) and ending.reason:
+        shown.print(Text(f'Reason: {printable(ending.reason)}'), soft_wrap=True)
 
 
-def show_cause(shown: Console, explained: Document) -> bool:
+def print_cause(shown: Console, explained: Document) -> bool:
     """Print the root cause of an explanation and its consequences. Return True if there is one."""
     cause = explained.get('root_cause')
     if not cause:
         return False
     line = Text.assemble(
         ('Root cause: ', 'bold red'),
-        (harmless(cause.get('path') or cause['resource_name']), 'bold'),
+        (printable(cause.get('path') or cause['resource_name']), 'bold'),
         f' ({cause["action"]}): ',
-        harmless(cause.get('reason') or 'no reason given'),
+        printable(cause.get('reason') or 'no reason given'),
     )
     shown.print(line, soft_wrap=True)
     for each in explained.get('following') or ():
-        reason = harmless(each.get('reason') or '')
-        text = f'  as a consequence: {harmless(each["resource_name"])}  {each.get("resource_status") or ""}  {reason}'
+        reason = printable(each.get('reason') or '')
+        text = f'  as a consequence: {printable(each["resource_name"])}  {each.get("resource_status") or ""}  {reason}'
         shown.print(Text(text.rstrip(), 'dim'), soft_wrap=True)
     return True
 

@@ -1,8 +1,7 @@
-"""Lays out YAML text: indentation, spaces and blank lines, and nothing else.
+"""Formats YAML text: indentation, spaces and blank lines, and nothing else.
 
-It works on the tokens of the text, so that comments, quotes, the order of keys and the lines that an author has chosen
-stay as they are. Afterwards both texts are read, and must say the same with the same comments: what is laid out
-in a way that is not understood here is refused, never changed.
+The formatter works on tokens, so that comments, quotes, the order of keys and line breaks stay the same. Then it parses
+both texts and compares values and comments. It refuses a text whose content would change.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from convergence.template.problems import Problems
 from convergence.template.reader import syntax_problem
 
 STEP = 2
-"""Columns by which what is inside stands further to the right."""
+"""Columns per level of indentation."""
 
 _Loader: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)
 _OPENING = (yaml.FlowMappingStartToken, yaml.FlowSequenceStartToken)
@@ -30,15 +29,15 @@ _DIGIT = re.compile(r'[1-9]')
 
 
 class Unformattable(ConvergenceError):
-    """A text is laid out in a way that this module does not understand; it must be left as it is."""
+    """The formatter does not support the layout of a text. The text must not be changed."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """A block that is open.
+    """An open block.
 
-    :ivar old: the column in which its keys or dashes stand, and `new`, in which they are to.
-    :ivar is_list: whether it has dashes; `is_bare`: those stand where the keys around them do.
+    :ivar old: the column of its keys or dashes; `new`: their column after formatting.
+    :ivar is_list: True if it has dashes; `is_bare`: True if the dashes have the column of the enclosing keys.
     """
 
     old: int
@@ -48,16 +47,16 @@ class _Level:
 
     @property
     def content(self) -> int:
-        """The column to which the brackets of what it has return."""
+        """The column of closing brackets in the block."""
         return self.new + (STEP if self.is_list else 0)
 
 
 def formatted(text: str, name: str = 'template') -> str:
-    """The text, laid out. What is laid out already comes back as it is.
+    """Return the formatted text. A formatted text stays the same.
 
-    :param name: what to call it in errors.
+    :param name: its name in errors.
     :raises StackValidationFailed: it is not YAML.
-    :raises Unformattable: it would not say the same afterwards.
+    :raises Unformattable: its content would change.
     """
     plain = text.removeprefix('\ufeff').replace('\r\n', '\n').replace('\r', '\n')
     try:
@@ -74,11 +73,11 @@ def formatted(text: str, name: str = 'template') -> str:
             return made
     except yaml.YAMLError:
         pass
-    raise Unformattable(f'{name} is laid out in a way that cannot be formatted; it is left as it is.')
+    raise Unformattable(f'{name} has a layout that cannot be formatted. The file is not changed.')
 
 
 def _said(text: str) -> tuple[list[Any], list[str]]:
-    """What a text says: its values with their notation, and its comments."""
+    """Return the content of a text: its values with their notation, and its comments."""
     events = [
         (
             type(event),
@@ -90,7 +89,7 @@ def _said(text: str) -> tuple[list[Any], list[str]]:
 
 
 class _Layout:
-    """The layout of one text."""
+    """The formatter of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -102,12 +101,12 @@ class _Layout:
         self._is_key = False
 
     def comments(self) -> Iterator[str]:
-        """The comments, in their order."""
+        """Return the comments in their order."""
         for gap, _ in self._pieces():
             yield from (line.strip().rstrip() for line in gap.split('\n') if line.strip().startswith('#'))
 
     def text(self) -> str:
-        """The text as it is to be."""
+        """Return the formatted text."""
         previous: Any = None
         for gap, token in self._pieces():
             if token is None:
@@ -118,7 +117,7 @@ class _Layout:
                 self._break(gap, token, is_first=previous is None)
             else:
                 self._line += _space(previous, token)
-            shown = self._shown(token)  # may begin a line
+            shown = self._shown(token)  # These tokens may begin a line.
             self._line += shown
             self._leave(token)
             previous = token
@@ -127,9 +126,9 @@ class _Layout:
     # --- tokens -----------------------------------------------------------------------------------------------
 
     def _pieces(self) -> Iterator[tuple[str, Any]]:
-        """Each token that can be seen, with what stands before it; None and what stands at the end.
+        """Yield each visible token with the text before it, then None with the text at the end.
 
-        Blocks are opened and closed on the way.
+        Opens and closes blocks on the way.
         """
         end = 0
         for token in yaml.scan(self._text, Loader=_Loader):
@@ -149,7 +148,7 @@ class _Layout:
         yield self._text[end:], None
 
     def _end(self, token: Any) -> int:
-        """Where a token ends: blank lines after a block of text are not its own, unless they are kept."""
+        """Return the end of a token. Blank lines after a block scalar belong to it only if it keeps them."""
         start, stop = int(token.start_mark.index), int(token.end_mark.index)
         if isinstance(token, yaml.ScalarToken) and token.style in ('|', '>'):
             verbatim = self._text[start:stop]
@@ -182,7 +181,7 @@ class _Layout:
     # --- lines ------------------------------------------------------------------------------------------------
 
     def _column(self, token: Any) -> int:
-        """Where a token stands that begins a line."""
+        """Return the new column of a token that begins a line."""
         if not self._levels:
             return STEP * self._flow
         level = self._levels[-1]
@@ -192,7 +191,7 @@ class _Layout:
         return level.new if begins else level.new + STEP
 
     def _break(self, gap: str, token: Any, *, is_first: bool) -> None:
-        """Write comments and blank lines, and begin the line of a token."""
+        """Write comments and blank lines, and start the line of a token."""
         self._between(gap, token, is_first=is_first)
         self._line = ' ' * (0 if isinstance(token, yaml.DocumentStartToken) else self._column(token))
 
@@ -201,7 +200,7 @@ class _Layout:
         if is_first:
             others = [behind, *others]
         else:
-            # Comments that stand below each other stay so, where nothing before them changes.
+            # Aligned comments stay aligned if the text before them does not change.
             spaces = max(len(behind) - len(behind.lstrip()), STEP)
             self._line += f'{" " * spaces}{behind.strip()}' if behind.strip() else ''
             self._lines.append(self._line)
@@ -218,7 +217,7 @@ class _Layout:
             self._lines.pop()
 
     def _comment_column(self, column: int, token: Any) -> int:
-        """Where a comment goes that has a line of its own: to the innermost block that began no further right."""
+        """Return the column of a comment line: that of the innermost block that starts no further right."""
         if self._flow or (token is not None and isinstance(token, _CLOSING)):
             inside = self._flow + isinstance(token, _CLOSING)
             return (self._levels[-1].content if self._levels else 0) + STEP * inside
@@ -251,7 +250,7 @@ class _Layout:
 
 
 def _space(before: Any, token: Any) -> str:
-    """What stands between two tokens of a line."""
+    """Return the text between two tokens of a line."""
     if isinstance(before, _OPENING):
         return ''
     if isinstance(token, _CLOSING):
@@ -262,10 +261,10 @@ def _space(before: Any, token: Any) -> str:
 
 
 def _block(levels: list[_Level], header: str, lines: list[str], column: int) -> list[str]:
-    """The lines of a block of text, moved to another column."""
+    """Return the lines of a block scalar in another column."""
     digit = _DIGIT.search(header.partition('#')[0])
     if digit is not None:
-        # The column is counted from the block around it, and dashes without a column of their own are none.
+        # The column counts from the enclosing block. Bare dashes are no block of their own.
         around = [level for level in levels if not level.is_bare]
         old = (around[-1].old if around else 0) + int(digit[0])
         column = column - STEP + int(digit[0])

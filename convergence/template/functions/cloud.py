@@ -80,7 +80,7 @@ class FindInMap(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The value."""
+        """Return the value."""
         if not isinstance(argument, list) or len(argument) != 3:
             raise EvaluationFailed('Fn::FindInMap needs a list: the name of a mapping, and two keys.')
         if not constant:
@@ -144,7 +144,7 @@ class Select(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """An index or key, and what to select from."""
+        """Require an index or key, and what to select from."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -179,7 +179,7 @@ class Replace(StringReplace):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of replacements, and a text."""
+        """Require a map of replacements, and a text."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -188,7 +188,7 @@ class Replace(StringReplace):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The text with its replacements."""
+        """Return the text with its replacements."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         return StringReplace().evaluate({'params': argument[0], 'template': argument[1]}, scope)
@@ -202,13 +202,13 @@ class Base64(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A text."""
+        """Require a text."""
         if not (is_call(argument) or isinstance(argument, str)):
             raise EvaluationFailed(f'Fn::Base64 needs a string, not {type_name(argument)}.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The text."""
+        """Return the text."""
         self.check(escaped(argument))
         return argument
 
@@ -220,7 +220,7 @@ class GetZones(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The zones."""
+        """Return the zones."""
         if not (argument is None or isinstance(argument, str) or is_call(argument)):
             raise EvaluationFailed(f'Fn::GetAZs needs the name of a region, not {type_name(argument)}.')
         return [DEFAULT_ZONE]
@@ -237,7 +237,7 @@ class MemberListToMap(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """The names of key and value, and the list."""
+        """Require the names of key and value, and the list."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 3:
@@ -255,7 +255,7 @@ class MemberListToMap(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The map, of those that have both a key and a value."""
+        """Return the map, of those that have both a key and a value."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         key_name, value_name, members = argument

@@ -45,14 +45,14 @@ class If(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The value that was chosen."""
+        """Return the value that was chosen."""
         assert isinstance(argument, list)
         condition, *values = argument
         return values[0] if condition else (values[1] if len(values) > 1 else None)
 
 
 class IfOrNothing(If):
-    """One of two values, depending on a condition. Without a second one, what encloses the call is left out."""
+    """One of two values, depending on a condition. Without a second one, the enclosing item is left out."""
 
     lengths: ClassVar[tuple[int, ...]] = (2, 3)
     form: ClassVar[str] = 'a list: a condition, the value if it is true, and maybe the value if it is false'
@@ -66,7 +66,7 @@ class Equals(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """Two values."""
+        """Require two values."""
         if not is_call(argument) and not (isinstance(argument, list) and len(argument) == 2):
             raise EvaluationFailed(f'{self.name} needs a list of two values.')
 
@@ -83,7 +83,7 @@ class _Logic(Function):
 
     @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
-        """A boolean, or a call that remains while a condition is not known."""
+        """Return a boolean, or a call that remains while a condition is not known."""
         operands = self.operands(argument)
         paths = [(*path, index) for index in range(len(operands))] if isinstance(argument, list) else [path]
         conditions = [folding.condition(node, where, scope) for node, where in zip(operands, paths, strict=True)]
@@ -230,7 +230,7 @@ class NamedCondition(Function):
 
     @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
-        """A boolean, or a call that remains."""
+        """Return a boolean, or a call that remains."""
         if not isinstance(argument, str):
             raise EvaluationFailed('Condition needs the name of a condition.')
         return folding.condition(argument, path, scope)

@@ -39,7 +39,7 @@ class GetParameter(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The value, if the parameter has one."""
+        """Return the value, if the parameter has one."""
         if not constant:
             return self._later(argument, scope)
         plain = decode(argument)
@@ -81,7 +81,7 @@ class ElementOfParameter(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The element; the empty text if the path leads nowhere."""
+        """Return the element; the empty text if the path leads nowhere."""
         assert isinstance(argument, list)
         return select(argument[0], argument[1:], missing='')
 
@@ -109,7 +109,7 @@ class GetFile(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The content."""
+        """Return the content."""
         if not isinstance(argument, str):
             raise EvaluationFailed('get_file needs the name of a file.')
         content = scope.files.get(argument)
@@ -132,7 +132,7 @@ class GetResource(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """A call that remains, and a dependency."""
+        """Return a call that remains, and a dependency."""
         if not isinstance(argument, str):
             raise EvaluationFailed('get_resource needs the name of a resource that is known in advance.')
         if not require(argument, scope):
@@ -141,7 +141,7 @@ class GetResource(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The reference id; null if the resource has none."""
+        """Return the reference id; null if the resource has none."""
         name = str(argument)
         output = scope.inputs.get(name)
         if output is None:
@@ -150,7 +150,7 @@ class GetResource(Function):
 
     @override
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
-        """The resource."""
+        """Return the resource."""
         return str(argument), None
 
 
@@ -164,7 +164,7 @@ class GetAttribute(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """A call that remains, a dependency, and the attribute to provide."""
+        """Return a call that remains, a dependency, and the attribute to provide."""
         if not isinstance(argument, list) or len(argument) < self.least:
             raise EvaluationFailed('get_attr needs a list: the name of a resource, an attribute, and maybe keys.')
         resource, *path = argument
@@ -182,7 +182,7 @@ class GetAttribute(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The value; null if the path leads nowhere."""
+        """Return the value; null if the path leads nowhere."""
         assert isinstance(argument, list)
         resource, attribute = str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
         if len(argument) > 1 and (not isinstance(argument[1], str) or not attribute):

@@ -29,7 +29,7 @@ class ListJoin(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A delimiter and a list."""
+        """Require a delimiter and a list."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or not self._right_length(len(argument)):
@@ -41,7 +41,7 @@ class ListJoin(Function):
             if is_call(items) or items is None:
                 continue
             if not isinstance(items, list):
-                raise EvaluationFailed(f'list_join: what is joined must be a list, not {type_name(items)}.')
+                raise EvaluationFailed(f'list_join: the second argument must be a list, not {type_name(items)}.')
             for item in items:
                 if not is_call(item):
                     self._check_item(item)
@@ -58,7 +58,7 @@ class ListJoin(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The joined text."""
+        """Return the joined text."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         delimiter = str(argument[0] or '')
@@ -99,7 +99,7 @@ class StringReplace(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of template and params."""
+        """Require a map of template and params."""
         if is_call(argument):
             return
         entries = entries_of(argument)
@@ -130,7 +130,7 @@ class StringReplace(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The text with its replacements."""
+        """Return the text with its replacements."""
         self.check(escaped(argument))
         assert isinstance(argument, dict)
         template, params = argument['template'], argument['params']
@@ -211,7 +211,7 @@ class StringSplit(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The parts, or the one with the index, which counts from the end if it is negative. Null has none."""
+        """Return the parts, or the one with the index, which counts from the end if it is negative. Null has none."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         delimiter, text, *others = argument
@@ -235,7 +235,7 @@ class Digest(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """Name of an algorithm, and a text."""
+        """Require name of an algorithm, and a text."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -248,7 +248,7 @@ class Digest(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The digest."""
+        """Return the digest."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         algorithm, text = str(argument[0]).lower(), str(argument[1])
