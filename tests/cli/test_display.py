@@ -1,4 +1,4 @@
-"""What stands on the screen."""
+"""The content of the screen."""
 
 import functools
 import io

@@ -1,4 +1,4 @@
-"""A template from somebody else takes no file of its user along without a word."""
+"""A foreign template sends no file of its user without confirmation."""
 
 from __future__ import annotations
 

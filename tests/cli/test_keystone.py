@@ -114,7 +114,7 @@ def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeyp
     }
     file = tmp_path / 'clouds.yaml'
     file.write_text(json.dumps({'clouds': clouds}))
-    # Where it is looked for was settled when somebody in this process first imported openstacksdk.
+    # openstacksdk fixes its search path at the first import in a process.
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(file))
     assert run('stack', 'list', cloud='north')[0] == 0
     assert run('stack', 'list', '--os-cloud', 'north')[0] == 0

@@ -72,7 +72,7 @@ class Editor:
         return uri
 
     def diagnostics(self, uri, version=1):
-        """What is told of a version of a document, as soon as it is."""
+        """Return the diagnostics of a version of a document, as soon as they arrive."""
 
         async def wait():
             while (uri, version) not in self._told:

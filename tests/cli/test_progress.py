@@ -1,4 +1,4 @@
-"""What a person is told while a stack converges: events in, lines out."""
+"""The display of progress: events in, lines out."""
 
 from convergence.cli.report import ResourceOutcome, announced, happened
 from convergence.cli.watch.display import choose

@@ -1,4 +1,4 @@
-"""What a template hardly means so is said by the commands that send it, and by the check without a server."""
+"""Probable mistakes in templates are reported by the commands that send them, and by the check without a server."""
 
 import json
 

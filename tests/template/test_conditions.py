@@ -17,7 +17,7 @@ parameters:
 
 
 def holds(condition, sections=''):
-    """Whether a resource with this condition exists."""
+    """Return True if a resource with this condition exists."""
     template = compiled(f'{PARAMETERS}{sections}\nresources:\n  r: {{type: T, condition: {condition}}}\n')
     return 'r' in template.goal.definitions
 

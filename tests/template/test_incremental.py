@@ -1,4 +1,4 @@
-"""Of a new text only what differs from the one before is read, and nobody can tell."""
+"""The incremental parse reads changed resources only, and gives the same result as a full parse."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_lines_that_mislead(name):
     ],
 )
 def test_what_is_around(old, new):
-    """What is before and behind the resources."""
+    """The text before and after the resources."""
     assert told(new, whole(old)) == told(new, None)
 
 
@@ -311,7 +311,7 @@ def listed(*numbers: int) -> str:
 
 @pytest.mark.parametrize('limit', ['max_steps', 'max_expanded_bytes', 'max_nodes'])
 def test_what_is_read_in_parts_has_the_limits_of_the_whole(limit):
-    """What was taken for what is not read again counts; where that would be too much the whole is counted."""
+    """Reused resources count against the limits with their earlier size; near a limit the whole text is counted."""
     parse_state = whole(listed(1, 2, 3)).parse_state
     assert parse_state is not None
     taken = {
@@ -321,7 +321,7 @@ def test_what_is_read_in_parts_has_the_limits_of_the_whole(limit):
     }
     installation = Installation(Limits(**{limit: taken[limit] * 4 // 3}))
     compiled = whole(listed(1, 2, 3), installation)
-    for turn in range(20):  # each counts more than there is, until it is counted anew
+    for turn in range(20):  # The estimate grows each time, until a full count replaces it.
         compiled = whole(listed(1 + turn % 2, 5, 3), installation, compiled)
     with pytest.raises(ConvergenceError, match=limit):
         for number in range(4, 60):
