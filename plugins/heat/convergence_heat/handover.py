@@ -16,7 +16,7 @@ from convergence_heat.operation import Operation
 
 
 class HandsOver(ResourceType[Any]):
-    """The handover of types whose class has ``prepare_for_replace``; a mixin before `convergence_heat.kind.HeatType`."""
+    """The handover of types whose class has ``prepare_for_replace``; before `convergence_heat.kind.HeatType`."""
 
     _bridged: type[Any]
     _at_work: Callable[..., Any]

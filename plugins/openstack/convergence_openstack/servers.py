@@ -11,7 +11,7 @@ from typing_extensions import override
 from convergence.core.model import Action, Json
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, TransientFailure
 from convergence.resources.openstack.labels import LABEL
-from convergence_openstack import addresses, booting, interfaces, yielding
+from convergence_openstack import addresses, booting, handover, interfaces
 from convergence_openstack.declared.servers import ServerAttributes, ServerProperties
 from convergence_openstack.kind import (
     FIRST_PAUSE_S,
@@ -204,13 +204,13 @@ class Server(CloudType):
         """Another server is about to be made, perhaps with its ports."""
         with at_work(call, Action.DELETE) as task:
             task.resolve(self.sorts)
-            yielding.give(task)
+            handover.give(task)
 
     @override
     def reclaim(self, call: Call[Any]) -> None:
         """Give the server its interfaces back."""
         with at_work(call, Action.DELETE) as task:
-            yielding.take(task)
+            handover.take(task)
 
     @override
     def read(self, task: Task, shown: Shown, name: str) -> Json:
