@@ -21,13 +21,13 @@ from convergence.core.claim import Worker
 from convergence.core.model import MAX_BATCH_NODES, NodeStatus, Status
 from convergence.core.rows import Resource, Stack
 from convergence.db.connections.database import connect
-from convergence.db.ports import Ports
 from convergence.db.repositories.reads.stacks import in_service
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.migration import DUTIES
 from convergence.db.schema.models import DUTY, METADATA, RESOURCE, SNAPSHOT_ITEM, TRAVERSAL
 from convergence.db.statements.store import Store
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.engine.operations.stacks import StackLimits
 from convergence.engine.reads.nested_values import NestedReads
 from convergence.engine.signals.addresses import SignalAddresses
@@ -209,7 +209,7 @@ class Harness:
                 **addressed_types(lambda: API),
             }
         )
-        self.ports = ports = memory_ports(self.store) if engine is None else Ports.of(self.store)
+        self.ports = ports = memory_ports(self.store) if engine is None else ports_of(self.store)
         self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
         self.pending = ports.pending
         stacks = StackLimits(may_adopt=True)
@@ -218,7 +218,7 @@ class Harness:
             stacks=stacks, nesting=limits, window=window, together=together, max_snapshots=3, may_abandon=True
         )
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
-        self.dispatcher, self.goals, self.traversals = parts.dispatcher, parts.goals, parts.traversals
+        self.dispatcher, self.compiler, self.traversals = parts.dispatcher, parts.compiler, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
         self.rollbacks = parts.rollbacks
         self.snapshots, self.abandonment, self.nesting = parts.snapshots, parts.abandonment, parts.nesting
@@ -271,7 +271,7 @@ class Harness:
 
     def read_nested_stack(self, context: Any, stack_id: str) -> Any:
         """A worker asks for it."""
-        return NestedReads(self.reader, self.goals).read_nested_stack(context, stack_id)
+        return NestedReads(self.reader, self.compiler).read_nested_stack(context, stack_id)
 
     def die(self, worker: WorkerService) -> None:
         """A worker is gone, whatever it holds."""

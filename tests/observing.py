@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from convergence.core.observation import LookSource, Observation
 from convergence.core.rows import Stack
 from convergence.credentials.model import Credentials
-from convergence.engine.drift.observation_schedule import Enrolment
+from convergence.engine.drift.observation_schedule import ObservationScheduler
 from convergence.observer.budget import CallBudget
 from convergence.observer.looking import Looking
 from convergence.observer.observer import Observer, Pacing
@@ -46,7 +46,7 @@ class Observing:
         self.observer = Observer(
             self.rows, looking, pacing, self.budget, harness.new_id, lambda: 0.0, self.told_engines.append
         )
-        self._enrolment = Enrolment(self.rows, harness.reader, dict.fromkeys(every, 0.0), 100)
+        self._enrolment = ObservationScheduler(self.rows, harness.reader, dict.fromkeys(every, 0.0), 100)
         harness.roster.register('observer', 'observer', 'host', '1', 1e6)
 
     def _credentials(self, stack_id: str) -> Credentials:

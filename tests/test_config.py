@@ -166,6 +166,34 @@ def test_a_missing_file_is_named():
         config.load(['--config-file', '/nowhere/absent.conf'], process='p', conf=cfg.ConfigOpts())
 
 
+@pytest.mark.parametrize(
+    ('section', 'old', 'new'),
+    [
+        ('worker', 'nodes_in_a_row', 'max_inline_nodes'),
+        ('engine', 'nodes_in_a_message', 'max_batch_nodes'),
+        ('engine', 'creation_settles_s', 'create_ambiguity_s'),
+        ('credentials', 'settles_s', 'orphan_grace_s'),
+    ],
+)
+def test_an_old_name_of_an_option_still_works(tmp_path, section, old, new):
+    conf = cfg.ConfigOpts()
+    path = tmp_path / 'convergence.conf'
+    path.write_text(f'[{section}]\n{old} = 7\n')
+    settings = config.load(['--config-file', str(path)], process='p', conf=conf)
+    assert getattr(getattr(settings, section), new) == 7
+    assert config.unknown_options(conf) == []
+
+
+def test_a_worker_shares_the_options_of_the_engine(tmp_path):
+    settings = load(tmp_path, '[engine]\nmax_batch_nodes = 3\ncreate_ambiguity_s = 4\n')
+    assert (settings.worker.max_batch_nodes, settings.worker.create_ambiguity_s) == (3, 4.0)
+
+
+def test_secrets_are_in_no_representation(tmp_path):
+    made = load(tmp_path, '[secrets]\nkeys = canary\n[transport]\nurl = rabbit://u:canary@mq/\n')
+    assert 'canary' not in repr(made)
+
+
 def test_every_option_explains_itself():
     unexplained = [
         f'[{group}] {option.name}' for group, options in config.list_opts() for option in options if not option.help

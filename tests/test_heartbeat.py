@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from convergence import lifetime
-from convergence.db.repositories.roster import Service
+from convergence.db.records import Service
 from convergence.heartbeat import Heartbeat, Presence
 
 PATIENCE_S = 60.0

@@ -12,9 +12,9 @@ from convergence.cli.template_files import Bundle
 from convergence.core.model import Json
 from convergence.engine.callers.permits import Permits
 from convergence.engine.compile.member_checks import problems_below
-from convergence.engine.compile.nested_preview import Foresight, defaults_of
+from convergence.engine.compile.nested_preview import NestedPreview, defaults_of
 from convergence.engine.compile.submission import Submission
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.errors import Place, Problem, RequestLimitExceeded, StackValidationFailed
 from convergence.resources.contract import ResourceType
 from convergence.resources.registry import Registry
@@ -96,7 +96,7 @@ class TemplateChecker:
         :raises StackValidationFailed: carries everything that is wrong with it.
         """
         most_bytes, lenient = self.installation.limits.max_stored_bytes, self.ignore_unknown_types
-        foresight = Foresight(self.registry, self.installation, most_bytes=most_bytes, deepest=DEEPEST)
+        foresight = NestedPreview(self.registry, self.installation, most_bytes=most_bytes, deepest=DEEPEST)
         warnings = validate(
             compiled,
             self.registry,

@@ -19,17 +19,19 @@ from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
 from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
-from convergence.db.repositories.purges import DAY_S, Keep
+from convergence.db.records import Keep
+from convergence.db.repositories.purges import DAY_S
 from convergence.db.repositories.reads.overview import Overview
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.repositories.software import SoftwareRows
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.db.schema.migration import require_newest
 from convergence.db.schema.sealing import opened, seal_of
 from convergence.db.statements.store import Store
 from convergence.engine.callers.credentials import StackCredentials
 from convergence.engine.drift.requested_repairs import RepairOptions
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.preview.preview import Previews
 from convergence.engine.questions.worker_questions import WorkerQuestions
@@ -173,16 +175,16 @@ def _workers(parts: Parts) -> WorkerQuestions:
 
 def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
     """What answers questions and changes nothing of any stack."""
-    reader, roster, goals, objects = StackReader(parts.store), ports.roster, engine.goals, ports.observations
+    reader, roster, compiler, objects = StackReader(parts.store), ports.roster, engine.compiler, ports.observations
     workers, credentials = _workers(parts), ports.credentials
     return (
-        StackReads(reader, goals, parts.settings.engine.hidden_stack_tags, objects),
-        ResourceReads(reader, goals, ports.software, objects, workers),
-        ExplainReads(reader, goals, objects),
-        DriftReads(reader, goals, objects, roster, engine.enrolment.of),
-        HistoryReads(reader, goals, objects),
+        StackReads(reader, compiler, parts.settings.engine.hidden_stack_tags, objects),
+        ResourceReads(reader, compiler, ports.software, objects, workers),
+        ExplainReads(reader, compiler, objects),
+        DriftReads(reader, compiler, objects, roster, engine.enrolment.of),
+        HistoryReads(reader, compiler, objects),
         ProgressReads(Overview(parts.store), roster),
-        InstallationReads(goals, parts.types, roster, __version__, heartbeat.holds, workers, credentials),
+        InstallationReads(compiler, parts.types, roster, __version__, heartbeat.holds, workers, credentials),
         Previews(reader, parts.types, engine.stacks, objects, workers, credentials),
         Presences(roster),
     )
@@ -232,7 +234,7 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
 def _myself(parts: Parts, engine_id: str) -> CoreWorker:
     """An engine, where it takes rows from dead workers."""
     settings = parts.settings.engine
-    settles_s = settings.creation_settles_s
+    settles_s = settings.create_ambiguity_s
     return CoreWorker(
         engine_id, new_id, settings.dispatch_window, creation=lambda name: parts.types.creation(name, settles_s)
     )
@@ -248,7 +250,7 @@ class EngineProcess:
         self._parts = parts
         self._stop_s = stop_s
         settings, engine_id = parts.settings.engine, new_id()
-        ports = Ports.of(parts.store, _kept(parts.settings.limits))
+        ports = ports_of(parts.store, _kept(parts.settings.limits))
         myself = _myself(parts, engine_id)
         engine = wire_engine(
             ports, WorkerClient(parts.transport), parts.types, _options(parts.settings, observed_types(parts)), myself
@@ -275,7 +277,7 @@ class EngineProcess:
             engine.signals,
             engine.nesting,
             engine.nesting.snapshots,
-            NestedReads(ports.reader, engine.goals),
+            NestedReads(ports.reader, engine.compiler),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),
             self._telling.webhooks(engine.stacks),
@@ -288,7 +290,7 @@ class EngineProcess:
         self._credential_removal = None
         if parts.keystone is not None:
             self._credential_removal = CredentialRemoval(
-                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.settles_s
+                ports.credentials, parts.keystone, settings.sweep_interval_s, parts.settings.credentials.orphan_grace_s
             )
 
     def start(self) -> None:

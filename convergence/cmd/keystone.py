@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from convergence.config import CredentialSettings, Settings
-from convergence.config.credentials import TRUSTEE
 from convergence.credentials.issuing import Issuer
 from convergence.credentials.model import Method
 from convergence.db.schema.sealing import Seal
 from convergence.errors import ConfigurationError
+from convergence.settings.credentials import TRUSTEE
 
 if TYPE_CHECKING:
     from convergence.credentials.keystone import Keystone

@@ -22,7 +22,7 @@ from convergence.cmd.program import ProgramExit, complain
 
 if TYPE_CHECKING:
     from convergence.db.connections.database import Database
-    from convergence.db.repositories.roster import Service
+    from convergence.db.records import Service
 
 NAME = 'convergence-manage'
 

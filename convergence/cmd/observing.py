@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from convergence import __version__
 from convergence.cmd.assembly import Parts, observed_types
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Presence
@@ -39,7 +39,7 @@ class ObserverProcess:
     def __init__(self, parts: Parts, *, owns_parts: bool = True) -> None:
         self._parts = parts
         self._owns_parts = owns_parts
-        settings, ports, service_id = parts.settings, Ports.of(parts.store), new_id()
+        settings, ports, service_id = parts.settings, ports_of(parts.store), new_id()
         configured = settings.observer
         credentials = CredentialsOfStacks(
             ports.credentials, parts.keystone, settings.credentials.region, settings.credentials.interface

@@ -5,6 +5,7 @@ from __future__ import annotations
 from convergence import __version__
 from convergence.cmd.assembly import Parts
 from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher
 from convergence.randomness import new_id
@@ -57,11 +58,11 @@ class WorkerProcess:
             in_a_row=settings.max_inline_nodes,
             max_stored_bytes=parts.settings.limits.max_stored_bytes,
             max_input_bytes=parts.settings.limits.max_input_bytes,
-            creation_settles_s=settings.creation_settles_s,
+            create_ambiguity_s=settings.create_ambiguity_s,
         )
         self._drain_timeout_s = settings.drain_timeout_s
         hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)
-        ports = Ports.of(parts.store)
+        ports = ports_of(parts.store)
         acting = parts.settings.credentials
         credentials = CredentialsOfStacks(ports.credentials, parts.keystone, acting.region, acting.interface)
         self.service = WorkerService(

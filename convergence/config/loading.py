@@ -14,61 +14,43 @@ from oslo_config import cfg
 
 from convergence import __version__, logs
 from convergence.concurrency import Executor
-from convergence.config import (
-    api,
-    credentials,
-    database,
-    engine,
-    general,
-    limits,
-    local_provider,
-    notifications,
-    observer,
-    plugins,
-    secrets,
-    transport,
-    worker,
-)
-from convergence.config.api import ApiSettings
-from convergence.config.credentials import CredentialSettings
-from convergence.config.database import DatabaseSettings
-from convergence.config.engine import EngineSettings
-from convergence.config.limits import LimitSettings
-from convergence.config.local_provider import LocalProviderSettings
-from convergence.config.notifications import NotificationSettings
-from convergence.config.observer import ObserverSettings
-from convergence.config.plugins import PluginSettings
-from convergence.config.secrets import SecretSettings
-from convergence.config.transport import TransportSettings
-from convergence.config.worker import WorkerSettings
+from convergence.config.deriving import options_of, values_of
 from convergence.errors import ConfigurationError
-
-OPTIONS: Mapping[str, list[cfg.Opt]] = {
-    'DEFAULT': general.OPTIONS,
-    'database': database.OPTIONS,
-    'secrets': secrets.OPTIONS,
-    'transport': transport.OPTIONS,
-    'engine': engine.OPTIONS,
-    'worker': worker.OPTIONS,
-    'limits': limits.OPTIONS,
-    'api': api.OPTIONS,
-    'credentials': credentials.OPTIONS,
-    'notifications': notifications.OPTIONS,
-    'observer': observer.OPTIONS,
-    'local_provider': local_provider.OPTIONS,
-    'plugins': plugins.OPTIONS,
-}
-"""All options by group, which is the section of the configuration file."""
-
-_SHARED = (
-    'sweep_interval_s',
-    'heartbeat_interval_s',
-    'lease_s',
-    'creation_settles_s',
-    'dispatch_window',
-    'max_batch_nodes',
+from convergence.settings import (
+    ApiSettings,
+    CredentialSettings,
+    DatabaseSettings,
+    EngineSettings,
+    GeneralSettings,
+    LimitSettings,
+    LocalProviderSettings,
+    NotificationSettings,
+    ObserverSettings,
+    PluginSettings,
+    SecretSettings,
+    TransportSettings,
+    WorkerSettings,
 )
-"""Options of the engine that hold for workers too, so that they cannot differ."""
+
+RECORDS: Mapping[str, type[Any]] = {
+    'DEFAULT': GeneralSettings,
+    'database': DatabaseSettings,
+    'secrets': SecretSettings,
+    'transport': TransportSettings,
+    'engine': EngineSettings,
+    'worker': WorkerSettings,
+    'limits': LimitSettings,
+    'api': ApiSettings,
+    'credentials': CredentialSettings,
+    'notifications': NotificationSettings,
+    'observer': ObserverSettings,
+    'local_provider': LocalProviderSettings,
+    'plugins': PluginSettings,
+}
+"""The record of each section of the configuration file."""
+
+OPTIONS: Mapping[str, list[cfg.Opt]] = {section: options_of(record) for section, record in RECORDS.items()}
+"""All options by section."""
 
 TOKEN_FILE = 'token'
 """Name of the file in the state directory that holds the token of an API without Keystone."""
@@ -183,11 +165,12 @@ def unknown_options(conf: cfg.ConfigOpts) -> list[str]:
         cfg.ConfigParser(str(path), sections).parse()
         for group, options in OPTIONS.items():
             known = [option.dest for option in options]
+            old = {each.name for option in options for each in option.deprecated_opts}
             if group != 'DEFAULT':
                 problems += [
                     f'{path}: [{group}] {name} is not known and has no effect{_meant(name, known)}'
                     for name in sections.get(group, {})
-                    if name.replace('-', '_') not in conf[group]
+                    if name.replace('-', '_') not in old and name.replace('-', '_') not in conf[group]
                 ]
     return problems
 
@@ -218,46 +201,40 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def settings(conf: cfg.ConfigOpts) -> Settings:
-    """The settings that a filled `conf` amounts to.
+    """Return the settings of a filled `conf`.
 
     :raises ConfigurationError: two options contradict each other.
     """
-    state_dir = Path(conf.state_dir).expanduser().absolute()
-    shared = {name: conf.engine[name] for name in _SHARED}
-    connection = conf.database.connection or f'sqlite:///{state_dir / "convergence.sqlite"}'
+    filled = {name: conf if name == 'DEFAULT' else conf[name] for name in RECORDS}
+    values = {name: values_of(record, filled[name], filled) for name, record in RECORDS.items()}
+    general = GeneralSettings(**values['DEFAULT'])
+    state_dir = Path(general.state_dir).expanduser().absolute()
+    values['database']['connection'] = connection = (
+        values['database']['connection'] or f'sqlite:///{state_dir / "convergence.sqlite"}'
+    )
+    local = values['local_provider']
+    local['enabled'] = local['enabled'] and (
+        _is_configured(conf, 'local_provider', 'enabled') or _is_all_local(conf, connection)
+    )
+    local['root'] = local['root'] or state_dir / 'local'
+    local['programs'] = {name: Path(path) for name, path in local['programs'].items()}
+    needs_token = conf.api.authentication == 'noauth' and not conf.api.insecure
     made = Settings(
-        host=conf.host,
-        executor=Executor(conf.executor),
+        host=general.host,
+        executor=Executor(general.executor),
         state_dir=state_dir,
-        database=DatabaseSettings(**_own(conf.database, database.OPTIONS) | {'connection': connection}),
-        transport=TransportSettings(**_own(conf.transport, transport.OPTIONS)),
-        engine=EngineSettings(**_own(conf.engine, engine.OPTIONS)),
-        worker=WorkerSettings(**_own(conf.worker, worker.OPTIONS), **shared),
-        limits=LimitSettings(**_limits(_own(conf.limits, limits.OPTIONS))),
-        local_provider=LocalProviderSettings(
-            enabled=conf.local_provider.enabled
-            and (_is_configured(conf, 'local_provider', 'enabled') or _is_all_local(conf, connection)),
-            root=Path(conf.local_provider.root or state_dir / 'local').expanduser().absolute(),
-            programs={name: Path(path) for name, path in conf.local_provider.programs.items()},
-            check_addresses=tuple(conf.local_provider.check_addresses),
-            allow_with_keystone=conf.local_provider.allow_with_keystone,
-        ),
-        api=ApiSettings(
-            **_texts(_own(conf.api, api.OPTIONS)) | {'health_port': conf.api.health_port},
-            token_file=state_dir / TOKEN_FILE
-            if conf.api.authentication == 'noauth' and not conf.api.insecure
-            else None,
-        ),
-        secrets=SecretSettings(
-            keys=tuple(conf.secrets['keys']),
-            key_file=Path(conf.secrets.key_file).expanduser().absolute() if conf.secrets.key_file else None,
-        ),
-        credentials=CredentialSettings(**_texts(_own(conf.credentials, credentials.OPTIONS))),
-        notifications=NotificationSettings(**_own(conf.notifications, notifications.OPTIONS)),
-        observer=ObserverSettings(
-            **_own(conf.observer, observer.OPTIONS) | {'intervals': observer.intervals(conf.observer.intervals)}
-        ),
-        plugins=PluginSettings(tuple(conf.plugins.prefer)),
+        database=DatabaseSettings(**values['database']),
+        transport=TransportSettings(**values['transport']),
+        engine=EngineSettings(**values['engine']),
+        worker=WorkerSettings(**values['worker']),
+        limits=LimitSettings(**values['limits']),
+        local_provider=LocalProviderSettings(**local),
+        api=ApiSettings(**values['api'], token_file=state_dir / TOKEN_FILE if needs_token else None),
+        secrets=SecretSettings(**values['secrets']),
+        credentials=CredentialSettings(**values['credentials']),
+        notifications=NotificationSettings(**values['notifications']),
+        observer=ObserverSettings(**values['observer']),
+        plugins=PluginSettings(**values['plugins']),
     )
     _check(made)
     return made
@@ -277,21 +254,6 @@ def _is_all_local(conf: cfg.ConfigOpts, connection: str) -> bool:
         and connection.partition(':')[0].partition('+')[0] == 'sqlite'
         and conf.transport.url.startswith('memory:')
     )
-
-
-def _own(group: Mapping[str, Any], options: Sequence[cfg.Opt]) -> dict[str, Any]:
-    """The values of our own options: a library may have registered more in the same group."""
-    return {option.dest: group[option.dest] for option in options}
-
-
-def _texts(values: dict[str, Any]) -> dict[str, Any]:
-    """An empty text for what is not set."""
-    return {name: '' if value is None else value for name, value in values.items()}
-
-
-def _limits(values: dict[str, Any]) -> dict[str, Any]:
-    """None for the -1 by which an operator says "no limit"."""
-    return {name: None if value == -1 else value for name, value in values.items()}
 
 
 def _check(made: Settings) -> None:

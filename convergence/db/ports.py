@@ -1,14 +1,14 @@
-"""The database as engines and workers use it: one port for each thing that is asked of it.
+"""Ports: the protocols through which engines and workers use the database, one for each purpose.
 
-`convergence.db.repositories` answers from a database, `convergence_simulator.memory` in a simulation. What only the
-API shows is asked of a database, and stands in no port.
+`convergence.db.repositories` implements them for SQL databases; the simulator has a memory store. Reads that serve the
+API alone have no port: engines call `convergence.db.repositories.reads` directly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from convergence.core.model import DISPATCH_WINDOW, Json
 from convergence.core.observation import (
@@ -33,21 +33,24 @@ from convergence.core.rows import (
 )
 from convergence.core.software import SoftwareRowsPort
 from convergence.credentials.model import StoredCredentials
-from convergence.db.repositories.credentials import CredentialRows
-from convergence.db.repositories.observations.enrolment import Unenrolled
-from convergence.db.repositories.observations.observations import Observations
-from convergence.db.repositories.observations.repairs import Drifted
-from convergence.db.repositories.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
-from convergence.db.repositories.purges import EVERYTHING, Keep
-from convergence.db.repositories.reads.inspection import FrontierNode
-from convergence.db.repositories.reads.nested import NestingRow, UnwantedNested
-from convergence.db.repositories.reads.stacks import StackReader
-from convergence.db.repositories.reads.watched import ToldOf, WatchedObjects
-from convergence.db.repositories.roster import NO_LOAD, Roster, Service
-from convergence.db.repositories.snapshots import SnapshotRows
-from convergence.db.repositories.software import SoftwareRows
-from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing, Sweeps
-from convergence.db.statements.store import Store
+from convergence.db.records import (
+    NO_LOAD,
+    Drifted,
+    EndedTraversal,
+    FrontierNode,
+    HeldRow,
+    NestingRow,
+    ReadyNode,
+    RelayTask,
+    Service,
+    Standing,
+    SweepLook,
+    SweepTask,
+    ToldOf,
+    Unenrolled,
+    UnwantedNested,
+    WorkerTask,
+)
 from convergence.db.transaction import Transactions
 
 
@@ -223,25 +226,6 @@ class PendingPort(Protocol):
         """
 
 
-class AllPending:
-    """There may be something to do for every task."""
-
-    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
-        """All of them."""
-        return frozenset(SweepTask)
-
-    def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
-        """All of them."""
-        return frozenset(WorkerTask)
-
-    def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:
-        """All of them."""
-        return frozenset(RelayTask)
-
-
-ALL_PENDING = AllPending()
-
-
 class SnapshotsPort(Protocol):
     """Reads snapshots, and removes them when all that was kept for them is gone."""
 
@@ -354,25 +338,6 @@ class ObservationsPort(EnrolmentPort, LooksPort, KnownObjectsPort, RepairsPort, 
     """All that is asked of observations."""
 
 
-class NothingObserved:
-    """Nobody looks at anything."""
-
-    def of_row(self, row: Resource) -> Observation | None:
-        """Nothing is known."""
-        return None
-
-    def summary(self, stack_id: str) -> DriftSummary:
-        """Nothing is known."""
-        return DriftSummary()
-
-    def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """Nothing is known."""
-        return []
-
-
-NOTHING_OBSERVED = NothingObserved()
-
-
 class WatchedPort(Protocol):
     """Answers what is to be watched, and what an event is about."""
 
@@ -414,52 +379,11 @@ class CredentialsPort(Protocol):
         """They could not be removed; it will be tried again."""
 
 
-class NoCredentials:
-    """The rows of an installation in which no stack has credentials: there are none."""
-
-    def plan(self, planned: StoredCredentials) -> None:
-        """There is nowhere to keep them."""
-        raise RuntimeError('credentials cannot be kept here')
-
-    def made(self, credentials_id: str, content: Mapping[str, Any]) -> bool:
-        """There are none."""
-        return False
-
-    def refused(self, credentials_id: str, reason: str) -> None:
-        """There are none."""
-
-    def one(self, credentials_id: str) -> StoredCredentials | None:
-        """There is none."""
-        return None
-
-    def of_stack(self, stack_id: str) -> str | None:
-        """It has none."""
-        return None
-
-    def drop_unwanted(self, settles_s: float, limit: int, credentials_id: str | None = None) -> int:
-        """There are none."""
-        return 0
-
-    def take_unwanted(self, limit: int) -> list[StoredCredentials]:
-        """There are none."""
-        return []
-
-    def forget(self, credentials_id: str) -> bool:
-        """There are none."""
-        return False
-
-    def not_yet(self, taken: StoredCredentials, reason: str) -> None:
-        """There are none."""
-
-
-NO_CREDENTIALS = NoCredentials()
-
-
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What engines and workers read and write rows through.
+    """All ports of one database.
 
-    :param store: carries decisions out.
+    :param store: runs transactions.
     """
 
     store: Transactions
@@ -470,24 +394,5 @@ class Ports:
     software: SoftwareRowsPort
     observations: ObservationsPort
     watched: WatchedPort
-    pending: PendingPort = ALL_PENDING
-    credentials: CredentialsPort = NO_CREDENTIALS
-
-    @classmethod
-    def of(cls, store: Store, keep: Keep = EVERYTHING) -> Self:
-        """Those of a database.
-
-        :param keep: how much of the past the sweeps leave.
-        """
-        return cls(
-            store,
-            StackReader(store),
-            Roster(store),
-            Sweeps(store, keep),
-            SnapshotRows(store),
-            SoftwareRows(store),
-            Observations(store),
-            WatchedObjects(store),
-            PendingTasks(store, keep),
-            CredentialRows(store),
-        )
+    pending: PendingPort
+    credentials: CredentialsPort

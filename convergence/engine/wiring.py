@@ -11,13 +11,13 @@ from convergence.core.model import DISPATCH_WINDOW, MAX_BATCH_NODES
 from convergence.core.request import Planner
 from convergence.db.ports import Ports
 from convergence.dispatch import Dispatcher, Messenger
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.drift.acceptance import DriftAcceptance
 from convergence.engine.drift.automatic_repairs import DriftRepairs
-from convergence.engine.drift.observation_schedule import Enrolment
+from convergence.engine.drift.observation_schedule import ObservationScheduler
 from convergence.engine.drift.policies import DriftPolicyChanges
 from convergence.engine.drift.requested_repairs import RepairOptions, ResourceRepairs
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.engine.nesting.operations import Nesting
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
@@ -68,8 +68,8 @@ class EngineParts:
     """
 
     dispatcher: Dispatcher
-    enrolment: Enrolment
-    goals: Goals
+    enrolment: ObservationScheduler
+    compiler: TemplateCompiler
     traversals: Traversals
     stacks: Stacks
     rollbacks: Rollbacks
@@ -89,7 +89,7 @@ def wire_engine(
     options: EngineOptions,
     myself: Worker,
     *,
-    goals_of: type[Goals] = Goals,
+    compiler_of: type[TemplateCompiler] = TemplateCompiler,
     tasks_of: type[SweepTasks] = SweepTasks,
 ) -> EngineParts:
     """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
@@ -99,27 +99,27 @@ def wire_engine(
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
-    goals = goals_of(reader, types, options.limits, deepest=options.nesting.max_depth)
+    compiler = compiler_of(reader, types, options.limits, deepest=options.nesting.max_depth)
     most, visits = options.nesting.max_resources, options.visit_unchanged
     planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)
-    traversals = Traversals(store, reader, goals, dispatcher, planner)
-    nesting = Nesting(ports, goals, traversals, types, options.nesting, new_id)
-    stacks = Stacks(reader, goals, traversals, options.stacks, new_id, ports.credentials, nesting.release)
+    traversals = Traversals(store, reader, compiler, dispatcher, planner)
+    nesting = Nesting(ports, compiler, traversals, types, options.nesting, new_id)
+    stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, ports.credentials, nesting.release)
     scaling = GroupScaling(store, reader, nesting, types, new_id)
-    enrolment = Enrolment(ports.observations, reader, options.observed, options.sweep.limit)
-    repairs = DriftRepairs(ports.observations, reader, goals, traversals, types, new_id, options.repairs)
+    enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
+    repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
     doing = (dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs)
     tasks = tasks_of(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
         enrolment,
-        goals,
+        compiler,
         traversals,
         stacks,
         Rollbacks(stacks, traversals),
-        Actions(store, reader, stacks, Present(reader, goals), traversals, new_id),
-        Snapshots(stacks, goals, traversals, ports.snapshots, new_id, most=options.max_snapshots),
-        Abandonment(stacks, goals, traversals, enabled=options.may_abandon),
+        Actions(store, reader, stacks, Present(reader, compiler), traversals, new_id),
+        Snapshots(stacks, compiler, traversals, ports.snapshots, new_id, most=options.max_snapshots),
+        Abandonment(stacks, compiler, traversals, enabled=options.may_abandon),
         SignalOperations(ports, stacks, types, dispatcher, scaling, new_id, most_bytes=options.max_signal_bytes),
         (
             DriftPolicyChanges(stacks, traversals),

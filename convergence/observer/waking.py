@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convergence.core.signals import stir
-from convergence.db.repositories.reads.watched import ToldOf
+from convergence.db.records import ToldOf
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher

@@ -12,7 +12,7 @@ from typing import Any
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.observation import LookSource
 from convergence.db.ports import LooksPort, WatchedPort
-from convergence.db.repositories.reads.watched import ToldOf
+from convergence.db.records import ToldOf
 from convergence.errors import ConvergenceError
 from convergence.resources.contract import ResourceType, Watcher
 

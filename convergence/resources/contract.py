@@ -117,9 +117,9 @@ class ResourceType(
       None: the engine does not check that section.
     * `token_enforced`: True if a second `create` with the same token and properties makes nothing new and answers with
       the object of the first one.
-    * `create_settles_s`: seconds during which an interrupted `create` may still make something, counted from the last
+    * `create_ambiguity_s`: seconds during which an interrupted `create` may still make something, counted from the last
       heartbeat of its worker or from a failure that promises nothing. Until then an empty answer of `find` proves
-      nothing. 0 if nothing continues after the worker's death. None: ``[engine] creation_settles_s``.
+      nothing. 0 if nothing continues after the worker's death. None: ``[engine] create_ambiguity_s``.
     * `support`: the support status that users see.
     * `retry`: how the engine repeats calls that raise `TransientFailure`. Missing parts come from the configuration of
       the worker. A template may override it for one resource.
@@ -144,7 +144,7 @@ class ResourceType(
     Attributes: ClassVar[type[Any] | None] = None
     UpdatePolicy: ClassVar[type[Any] | None] = None
     token_enforced: ClassVar[bool] = False
-    create_settles_s: ClassVar[float | None] = None
+    create_ambiguity_s: ClassVar[float | None] = None
     support: ClassVar[SupportStatus] = SUPPORTED
     retry: ClassVar[RetryPolicy] = RetryPolicy()
     time_limits: ClassVar[Mapping[Action, float]] = {}

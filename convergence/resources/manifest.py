@@ -54,7 +54,7 @@ NotifiedBy: TypeAlias = Callable[[str, Mapping[str, Any]], Iterable[str]]
 
 _FLAGS = (
     'token_enforced',
-    'create_settles_s',
+    'create_ambiguity_s',
     'takes_signals',
     'keeps_signals',
     'renewed_by_updates',

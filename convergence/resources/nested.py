@@ -31,7 +31,7 @@ from convergence.resources.contract import (
     ReplacementNeeded,
     ResourceType,
 )
-from convergence.resources.nesting import ForeseenTemplate, NestedStep, NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestedStep, NestingContext, SampleTemplate
 from convergence.resources.schema import remaining
 from convergence.values import replace
 
@@ -69,11 +69,11 @@ class NestedType(ResourceType[P]):
     nests = True
     snapshots_survive: ClassVar[bool] = False
     token_enforced: ClassVar[bool] = True
-    create_settles_s: ClassVar[float | None] = 0.0
+    create_ambiguity_s: ClassVar[float | None] = 0.0
     retry: ClassVar[RetryPolicy] = INSISTENTLY
 
     @abstractmethod
-    def wanted(self, call: Call[P], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[P], context: NestingContext) -> DesiredStack:
         """The stack that the resource should be. Called by an engine; pure, and the same whenever it is repeated.
 
         :raises FinalFailure: there can be no such stack.
@@ -81,7 +81,7 @@ class NestedType(ResourceType[P]):
 
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """What is known of the stack when the template is checked that the resource is in.
 
         :param properties: by their names in templates, as far as they are known: `UNKNOWN` stands for what is not.
@@ -327,13 +327,13 @@ class ProviderType(NestedType[ProviderProperties]):
     tells_outputs_only: ClassVar[bool] = True
 
     @override
-    def wanted(self, call: Call[ProviderProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[ProviderProperties], context: NestingContext) -> DesiredStack:
         """The template, with the properties as its parameters."""
         type_name = call.type_name
         if type_name not in context.files:
             raise FinalFailure(f'The template {type_name} is not among the files of the stack')
         given = {name: value for name, value in call.properties.parameters.items() if value is not None}
-        return StackWanted(context.files[type_name], given)
+        return DesiredStack(context.files[type_name], given)
 
     @override
     def attribute(self, call: Call[ProviderProperties], name: str) -> Json:

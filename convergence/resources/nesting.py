@@ -1,6 +1,6 @@
 """What a resource type whose objects are stacks asks of the engine, and what it is told.
 
-A type says what stack it wants (`StackWanted`); the engine makes it so, from the resource's row as it is stored, and
+A type says what stack it wants (`DesiredStack`); the engine makes it so, from the resource's row as it is stored, and
 whoever asks need send nothing but the row's key. See `convergence.resources.nested` for the types.
 """
 
@@ -17,7 +17,7 @@ from convergence.core.model import Json, Path
 
 
 @dataclass(frozen=True, slots=True)
-class StackWanted:
+class DesiredStack:
     """What a nested stack should be.
 
     :param template: a document, or text.
@@ -39,7 +39,7 @@ class StackWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeseenTemplate:
+class SampleTemplate:
     """What is known of a nested stack before there is one, to be checked with the template that the resource is in.
 
     :param path: where in the properties of the resource it stands what is wrong at `at` in the template, or below.
@@ -48,7 +48,7 @@ class ForeseenTemplate:
 
     path: Path
     at: Path
-    wanted: StackWanted
+    wanted: DesiredStack
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class NestedStep:
     """What the engine has begun for a nested stack.
 
     :param traversal_id: empty where there was nothing to begin.
-    :param more: see `StackWanted`, as is `pause_s`.
+    :param more: see `DesiredStack`, as is `pause_s`.
     :param is_gone: there is no such stack any more.
     :param is_silent: the template of the stack is known to have no outputs.
     :param handoff: the row of the resource, if the engine released it.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 RENAMED: Mapping[str, str] = {
+    'create_settles_s': 'create_ambiguity_s',
     'removed_first': 'delete_before_create',
     'keys_before_members': 'attribute_prefix_len',
     'unfit': 'cross_check',

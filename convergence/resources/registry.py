@@ -132,7 +132,7 @@ class Registry:
         kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
             return Creation(settles_s=settles_s)
-        declared_s = kind.create_settles_s
+        declared_s = kind.create_ambiguity_s
         return Creation(
             is_repeated=kind.token_enforced and not kind.implements('find'),
             settles_s=settles_s if declared_s is None else declared_s,

@@ -17,7 +17,7 @@ from typing import ClassVar, TypeVar
 from convergence.core.model import Json
 from convergence.resources.contract import Call, ResourceType
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 
 P = TypeVar('P')
 
@@ -117,7 +117,7 @@ class ScaledType(NestedType[P]):
         """How many members the group may have."""
 
     @abstractmethod
-    def resized(self, call: Call[P], context: NestingContext, size: int, cooldowns: Mapping[str, Json]) -> StackWanted:
+    def resized(self, call: Call[P], context: NestingContext, size: int, cooldowns: Mapping[str, Json]) -> DesiredStack:
         """The stack that the group should be with so many members. Those that stay are what they are now. Pure.
 
         :param cooldowns: what the stack's output of that name says then.

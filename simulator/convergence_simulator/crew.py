@@ -20,6 +20,7 @@ from convergence.core.claim import Worker as CoreWorker
 from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.statements.store import Store
 from convergence.dispatch import Dispatcher
 from convergence.engine.operations.options import StackLimits
@@ -32,7 +33,7 @@ from convergence.worker.attempts.nested import EngineNesting
 from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
 from convergence_simulator.belongings import Belongings
 from convergence_simulator.faults import NONE, Faults
-from convergence_simulator.goals import SimulatedGoals
+from convergence_simulator.goals import SimulatedCompiler
 from convergence_simulator.kinds import registry
 from convergence_simulator.language import PATIENCE_S
 from convergence_simulator.ledger import CommitLedger
@@ -89,7 +90,7 @@ class Crew:
         self.moments = Moments(order.seed)
         self.ledger = CommitLedger()
         self.reality = ThreadedReality(self.moments)
-        self.belongings = Belongings(self.reality, Ports.of(Store(database)).reader)
+        self.belongings = Belongings(self.reality, ports_of(Store(database)).reader)
         self.reality.changed = self.belongings.happened
         self.lost = False
         self._database = database
@@ -117,7 +118,7 @@ class Crew:
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
-        parts = wire_engine(Ports.of(store), self, self._registry, options, myself, goals_of=SimulatedGoals)
+        parts = wire_engine(ports_of(store), self, self._registry, options, myself, compiler_of=SimulatedCompiler)
         engine = CrewEngine(store, parts)
         self._loop(store, lambda: self._swept(engine))
         return engine
@@ -128,7 +129,7 @@ class Crew:
 
     def _worker(self) -> CrewWorker:
         store = self._store()
-        ports = Ports.of(store)
+        ports = ports_of(store)
         timers: list[tuple[float, Callable[[], object]]] = []
 
         def later(delay_s: float, traversal_id: str, number: int) -> None:
@@ -150,7 +151,7 @@ class Crew:
             None,
             threads=self._order.threads,
             in_a_row=self._order.in_a_row,
-            creation_settles_s=SETTLES_S,
+            create_ambiguity_s=SETTLES_S,
             dispatch_window=self._order.window,
         )
         service = WorkerService(
@@ -344,7 +345,7 @@ class CrewEngines(AskedEngines):
     """
 
     def __init__(self, crew: Crew, store: CrewStore) -> None:
-        super().__init__(Ports.of(store).reader)
+        super().__init__(ports_of(store).reader)
         self._crew = crew
 
     @override

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from convergence.core.model import PERFORMED, Status
 from convergence.core.rows import Traversal
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.statements.store import Store
 from convergence.values import replace
 from convergence_simulator.crew import Crew
@@ -75,7 +75,7 @@ class CrewPlace:
     losses = crashes = 0
 
     def __init__(self, crew: Crew, store: Store) -> None:
-        ports = Ports.of(store)
+        ports = ports_of(store)
         self.reader, self.snapshots = ports.reader, ports.snapshots
         self.reality = crew.reality
         self.checker = SeenSoFar()

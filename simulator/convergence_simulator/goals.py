@@ -10,7 +10,7 @@ from typing_extensions import override
 from convergence import template
 from convergence.core.rows import Stack
 from convergence.engine.callers.permits import Permits
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission
 
 
@@ -24,7 +24,7 @@ def _compile(submission: Submission) -> template.Compiled:
     return _compiled(json.dumps(submission.template), json.dumps(submission.environment))
 
 
-class SimulatedGoals(Goals):
+class SimulatedCompiler(TemplateCompiler):
     """Compiles templates that do not use the stack's identity."""
 
     @override

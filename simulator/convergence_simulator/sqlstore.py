@@ -23,8 +23,8 @@ from typing_extensions import override
 from convergence.core.effects import Decision
 from convergence.core.views import NodeView
 from convergence.db.connections.database import Connected, Database, connect
-from convergence.db.ports import Ports
 from convergence.db.repositories.reads.stacks import StackReader
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema import migration
 from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.statements.loading.load import load
@@ -376,4 +376,4 @@ def in_sqlite(clock: Callable[[], float]) -> Storage:
             each.dispose()
         shutil.rmtree(path.parent, ignore_errors=True)
 
-    return Storage(store, replace(Ports.of(store), reader=PausingReader(store)), close)
+    return Storage(store, replace(ports_of(store), reader=PausingReader(store)), close)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from convergence.core.effects import Decision
 from convergence.core.software import Holder
+from convergence.db.null_ports import ALL_PENDING, NO_CREDENTIALS
 from convergence.db.ports import Ports
 from convergence.db.transaction import Transactions
 from convergence.testing.software import MemorySoftware
@@ -69,6 +70,8 @@ def ports(store: MemoryStore) -> Ports:
         MemorySoftware(store.clock, holds),
         observations,
         MemoryWatched(store, observations),
+        ALL_PENDING,
+        NO_CREDENTIALS,
     )
 
 

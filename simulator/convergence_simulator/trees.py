@@ -17,7 +17,7 @@ from convergence.errors import NoAnswer
 from convergence.resources.attributes import AnyAttribute
 from convergence.resources.contract import Call
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence_simulator.things import ThingProperties
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class SimulatedStack(NestedType[ThingProperties]):
     untold_s = FOR_EVER_S  # nobody looks who was not told: that news is lost is found out about
 
     @override
-    def wanted(self, call: Call[ThingProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[ThingProperties], context: NestingContext) -> DesiredStack:
         """What its template says."""
         document: dict[str, Json] = json.loads(str(call.properties.values[TEMPLATE]))
-        return StackWanted(document)
+        return DesiredStack(document)
 
     @override
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
@@ -100,7 +100,7 @@ class AskedEngines:
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
         """See `convergence.engine.reads.nested_values`."""
         with self._asking() as engine:
-            return NestedReads(self._reader, engine.parts.goals).read_nested_stack(context, stack_id)
+            return NestedReads(self._reader, engine.parts.compiler).read_nested_stack(context, stack_id)
 
 
 class SimulatedEngines(AskedEngines):

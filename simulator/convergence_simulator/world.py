@@ -30,7 +30,7 @@ from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerServi
 from convergence_simulator.checker import InvariantChecker
 from convergence_simulator.choices import Choices
 from convergence_simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
-from convergence_simulator.goals import SimulatedGoals
+from convergence_simulator.goals import SimulatedCompiler
 from convergence_simulator.kernel import Kernel, SimulatedProcess
 from convergence_simulator.kinds import registry
 from convergence_simulator.language import PATIENCE_S
@@ -231,7 +231,7 @@ class World(Passing):
                     may_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
-                goals_of=SimulatedGoals,
+                compiler_of=SimulatedCompiler,
                 tasks_of=CandidTasks,
             )
 

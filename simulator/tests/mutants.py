@@ -357,7 +357,7 @@ MUTANTS = (
         (
             Edit(f'{CHECK}:_update', '_repeats(view, resource) and (woken or not nests)', '_repeats(view, resource)'),
             Edit(
-                'convergence.engine.nesting.wants:NestingResource.is_served_by',
+                'convergence.engine.nesting.desired:NestingResource.is_served_by',
                 'return running.for_parent and running.deadline == self.deadline()',
                 'return True',
             ),

@@ -8,8 +8,8 @@ from convergence import errors
 from convergence.api.faults import HttpProblem
 from convergence.api.hosts import Hosts
 from convergence.api.identity import Authentication
-from convergence.config.api import ApiSettings
 from convergence.config.loading import _check_api
+from convergence.settings import ApiSettings
 from tests.api.installation import TEMPLATE, application, client
 
 VERIFIED = {'X-Identity-Status': 'Confirmed', 'X-Project-Id': 'p', 'X-User-Id': 'u', 'X-Roles': 'member'}

@@ -87,15 +87,19 @@ def test_layers_hold():
 
 
 def skeleton(directory: Path) -> Path:
-    """A package that has every layer of the contract and nothing in them."""
-    package = directory / 'convergence'
+    """A package that has every layer of every contract and nothing in them."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / 'setup.cfg')
-    layers = parser['importlinter:contract:layers']['layers']
-    for name in layers.replace('|', ' ').replace('(', ' ').replace(')', ' ').split():
-        (package / name).mkdir(parents=True)
-        (package / name / '__init__.py').touch()
-    (package / '__init__.py').touch()
+    for section in parser.values():
+        if section.get('type') != 'layers':
+            continue
+        layers = section['layers'].replace('|', ' ').replace('(', ' ').replace(')', ' ').split()
+        for container in section['containers'].split():
+            for name in layers:
+                (directory.joinpath(*container.split('.')) / name).mkdir(parents=True, exist_ok=True)
+    package = directory / 'convergence'
+    for folder in (package, *package.rglob('*')):
+        (folder / '__init__.py').touch()
     (directory / 'simulator' / 'convergence_simulator').mkdir(parents=True)
     (directory / 'simulator' / 'convergence_simulator' / '__init__.py').touch()
     return package

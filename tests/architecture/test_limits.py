@@ -49,7 +49,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
     ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
-    ('long_files', 'convergence/db/ports.py'): 'one port for each thing that is asked of the database',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
     (
         'large_classes',
@@ -87,10 +86,6 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/ports.py SweepsPort'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/repositories/sweeps.py Sweeps'): 'one method for each question of a sweeper',
-    (
-        'long_files',
-        'convergence/db/repositories/sweeps.py',
-    ): 'one statement and one method for each question of a sweeper',
     ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
     ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
     ('wide_functions', 'convergence/worker/checks/node_checks.py __init__'): 'what a node comes through, part by part',

@@ -23,7 +23,7 @@ from convergence.concurrency import sleep
 from convergence.config import LocalProviderSettings, ObserverSettings, Settings
 from convergence.core.observation import LookSource
 from convergence.db.connections.counting import count
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema import migration
 from convergence.errors import ConvergenceError
 from convergence.rpc.client import EngineClient
@@ -84,7 +84,7 @@ def _observe(objects: int, directory: Path) -> Observed:
     try:
         observer = ObserverProcess(parts, owns_parts=False).observer
         idle_s = _idle(observer.turn)
-        rows = Ports.of(parts.store).observations
+        rows = ports_of(parts.store).observations
         with _at_work(parts) as client:
             stacks = [_made(client, parts, each) for each in _sizes(objects)]
         looks, cpu_s, statements = 0, 0.0, 0
@@ -133,7 +133,7 @@ def _at_work(parts: Parts) -> Iterator[EngineClient]:
 
 def _made(client: EngineClient, parts: Parts, files: range) -> str:
     """A stack of files, all of which are observed; its id."""
-    context, reader = RequestContext(project_id='bench', overwrite=False), Ports.of(parts.store).reader
+    context, reader = RequestContext(project_id='bench', overwrite=False), ports_of(parts.store).reader
     resources = {
         f'f{number}': {
             'type': 'Convergence::Local::File',

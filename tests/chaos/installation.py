@@ -39,7 +39,7 @@ SEARCH_S = 2.0
 SHORT = {
     'heartbeat_interval_s': 0.5,
     'lease_s': 2,
-    'creation_settles_s': SEARCH_S,
+    'create_ambiguity_s': SEARCH_S,
     'cancel_grace_s': 2,
     'park_after_s': 1,
     'call_timeout_s': CALL_S,

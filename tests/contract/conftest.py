@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from convergence_simulator.storage import in_memory
 
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.statements.store import Store
 from tests.contract.rows import Backend
 from tests.harness import emptied
@@ -32,7 +32,7 @@ def backend(request: pytest.FixtureRequest, engines: Any) -> Backend:
         return Backend.of('memory', in_memory(time.time).ports)
     # Each look at the clock takes a second: what can never be stored is tried some thirty times, not for thirty seconds.
     store = Store(emptied(engines(request.param)), interval_s=0.0, clock=map(float, itertools.count()).__next__)
-    return Backend.of(request.param, Ports.of(store))
+    return Backend.of(request.param, ports_of(store))
 
 
 @pytest.fixture(params=DATABASES)

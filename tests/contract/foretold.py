@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convergence.db.ports import Ports
-from convergence.db.repositories.pending import SweepLook, SweepTask, WorkerTask
+from convergence.db.records import SweepLook, SweepTask, WorkerTask
 
 LIMIT = 10
 

@@ -16,7 +16,8 @@ from convergence.core.effects import (
 )
 from convergence.core.model import Action, Definition, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.rows import Event, Node, Pending, Resource, Stack, Template, Traversal
-from convergence.db.ports import ALL_PENDING, Ports
+from convergence.db.null_ports import ALL_PENDING
+from convergence.db.ports import Ports
 from convergence.db.scopes import NewStack, OneNode
 from tests.contract.foretold import ForetoldRows
 

@@ -17,7 +17,7 @@ from convergence.core.effects import InsertResources, InsertTraversal
 from convergence.core.model import Action, Definition, Status
 from convergence.core.rows import Acceptance, Resource
 from convergence.db.connections.counting import count
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema.models import RESOURCE as TABLE
 from convergence.db.schema.sealing import Seal, apply_seal, is_sealed, new_key
 from convergence.db.statements.prepared.batch import LONGEST
@@ -42,7 +42,7 @@ NUMBERS = (0.0, 1 / 3, -1e300, 5e-324, 1_704_067_200.123_456_7, 0.1 + 0.2, 12.0,
 
 @pytest.fixture
 def backend(engine: Any) -> Backend:
-    return Backend.of(engine.dialect.name, Ports.of(Store(engine, interval_s=0.0, patience_s=0.0)))
+    return Backend.of(engine.dialect.name, ports_of(Store(engine, interval_s=0.0, patience_s=0.0)))
 
 
 def new_row(number: int, **changes: Any) -> Resource:
@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_refused(backend: Backend, number: int, changes: di
 
 def test_a_connection_that_is_lost_is_told_as_such(server_engine: Any) -> None:
     store = Store(server_engine, interval_s=0.0, patience_s=0.0)
-    backend = Backend.of('sql', Ports.of(store))
+    backend = Backend.of('sql', ports_of(store))
     rows = tuple(new_row(place) for place in range(3000))
     lose(server_engine)
     with pytest.raises(DatabaseUnavailable):

@@ -18,10 +18,9 @@ from sqlalchemy import func, select, update
 from convergence import errors
 from convergence.concurrency import start_thread
 from convergence.db.connections.counting import count
+from convergence.db.records import RelayTask, Standing
 from convergence.db.repositories.outbox import Outbox
-from convergence.db.repositories.pending import RelayTask
 from convergence.db.repositories.progress import UntoldProgress
-from convergence.db.repositories.sweeps import Standing
 from convergence.db.repositories.webhooks import WebhookRows
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import DELIVERY, OUTBOX, TRAVERSAL, WEBHOOK

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import pytest
 
 from convergence.core.model import Status, TraversalStatus
-from convergence.db.ports import ALL_PENDING, Ports
-from convergence.db.repositories.pending import PendingTasks, RelayTask, SweepLook, SweepTask, WorkerTask
-from convergence.db.repositories.purges import Keep
+from convergence.db.null_ports import ALL_PENDING
+from convergence.db.records import Keep, RelayTask, SweepLook, SweepTask, WorkerTask
+from convergence.db.repositories.pending import PendingTasks
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.statements.store import Store
 from tests.contract.rows import FREE, STACK, TRAVERSAL, Backend
 
@@ -27,12 +28,12 @@ LOOK = SweepLook(0.0, 0.0, 0.0, (1.0,), 10)
 
 
 def test_a_store_without_rows_leaves_nothing_to_do(engine: Any) -> None:
-    tasks = Ports.of(Store(engine)).pending
+    tasks = ports_of(Store(engine)).pending
     assert tasks.of_sweep(LOOK) == tasks.of_worker('W', 0.0) == tasks.of_relay(0.0) == frozenset()
 
 
 def test_who_holds_a_row_has_to_look_after_it_and_nobody_else(engine: Any) -> None:
-    ports = Ports.of(Store(engine))
+    ports = ports_of(Store(engine))
     backend = Backend.of('sql', ports)
     backend.fill(resources=(replace(FREE, owner='W'),))
     backend.roster.register('W', 'worker', 'host', '1', 60.0)
@@ -45,7 +46,7 @@ def test_who_holds_a_row_has_to_look_after_it_and_nobody_else(engine: Any) -> No
 
 def test_stacks_deleted_long_ago_are_purged_where_they_are_not_kept_for_ever(engine: Any) -> None:
     store = Store(engine)
-    backend = Backend.of('sql', Ports.of(store))
+    backend = Backend.of('sql', ports_of(store))
     backend.fill(
         stack=replace(STACK, status=Status.COMPLETE, deleted_at=5.0),
         traversal=replace(TRAVERSAL, status=TraversalStatus.COMPLETE),

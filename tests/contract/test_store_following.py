@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from convergence.core.effects import Decision, FinishNode, InsertEvents, UpdateResource
 from convergence.core.model import NodeStatus
 from convergence.core.views import FinishView, NodeView
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.scopes import HeldResource, OneNode
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed, Following
@@ -107,7 +107,7 @@ def test_where_the_next_one_cannot_be_written_the_first_is_finished(backend):
 
 
 def test_a_row_that_somebody_else_has_locked_is_not_waited_for(server_engine):
-    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(server_engine, interval_s=0.0)))
     fill(backend)
     with server_engine.connect() as other:
         other.execute(text("SELECT id FROM resource WHERE id = 'B' FOR UPDATE"))
@@ -122,7 +122,7 @@ def test_rows_are_locked_in_an_order_in_which_nobody_waits_in_a_circle(server_en
 
     And the nodes at which many arrive are locked last, so that others wait for them as briefly as ever.
     """
-    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(server_engine, interval_s=0.0)))
     fill(backend)
     sent: list[str] = []
 
@@ -257,7 +257,7 @@ def test_where_the_first_is_refused_nothing_becomes_ready(backend):
 
 
 def test_what_becomes_ready_and_somebody_else_has_locked_is_not_waited_for(server_engine):
-    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(server_engine, interval_s=0.0)))
     fill_waiting(backend)
     with server_engine.connect() as other:
         other.execute(text("SELECT id FROM resource WHERE id = 'B' FOR UPDATE"))
@@ -270,7 +270,7 @@ def test_what_becomes_ready_and_somebody_else_has_locked_is_not_waited_for(serve
 @pytest.mark.parametrize(('filled', 'step'), [(fill_waiting, with_ready), (fill, both)])
 def test_nothing_is_locked_that_others_write_meanwhile(server_engine, filled, step):
     """Whoever plans holds the stack, and waits for rows; what is done already may be locked by anybody."""
-    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(server_engine, interval_s=0.0)))
     filled(backend)
     with server_engine.connect() as other:
         for locked in (
@@ -309,7 +309,7 @@ def test_what_is_locked_too_late_to_be_seen_as_it_is_is_not_taken(server_engine,
 
     MariaDB locks both, and does not read traversal and stack again.
     """
-    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(server_engine, interval_s=0.0)))
     filled(backend)
     looked: list[str] = []
 
@@ -331,7 +331,7 @@ def test_what_is_locked_too_late_to_be_seen_as_it_is_is_not_taken(server_engine,
 def test_events_of_both_are_stored_in_their_order_in_one_statement(engines, ways, is_begun):
     """MariaDB answers each statement, which costs the reader more than another row costs the server."""
     engine = emptied(engines('mariadb'))
-    backend = Backend.of('sql', Ports.of(Store(engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(engine, interval_s=0.0)))
     stored: list[str] = []
 
     def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import event, text
 
 from convergence.core.effects import Decision, InsertEvents, UpdateResource
 from convergence.core.views import NodeView
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.scopes import FreeNodes
 from convergence.db.statements.store import Store
 from convergence.db.transaction import Committed
@@ -107,7 +107,7 @@ def test_where_one_is_not_as_it_was_seen_nothing_of_it_all_comes_true(backend):
 
 
 def test_a_row_that_somebody_has_locked_is_not_waited_for(server_engine):
-    backend = Backend.of('sql', Ports.of(Store(server_engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(server_engine, interval_s=0.0)))
     fill(backend)
     with server_engine.connect() as other:
         other.execute(text("SELECT id FROM resource WHERE id = 'C' FOR UPDATE"))
@@ -118,7 +118,7 @@ def test_a_row_that_somebody_has_locked_is_not_waited_for(server_engine):
 
 def test_what_was_decided_by_an_older_state_of_the_stack_does_not_come_true(engine):
     """Traversal and stack are taken for granted, as they were when the first row was claimed."""
-    backend = Backend.of('sql', Ports.of(Store(engine, interval_s=0.0)))
+    backend = Backend.of('sql', ports_of(Store(engine, interval_s=0.0)))
     fill(backend)
     with engine.connect() as other:
         other.execute(text("UPDATE stack SET traversal_id = 'W' WHERE id = 'S'"))
@@ -131,7 +131,7 @@ def test_several_cost_as_few_ways_to_a_server_as_one(server_engine):
     ways = []
     for numbers in ((5,), (5, 6, 7)):
         for _ in range(2):  # the first time the server plans the statements
-            backend = Backend.of('sql', Ports.of(Store(emptied(server_engine), interval_s=0.0)))
+            backend = Backend.of('sql', ports_of(Store(emptied(server_engine), interval_s=0.0)))
             fill(backend)
             sent: list[str] = []
 

@@ -18,10 +18,9 @@ from convergence.core.effects import (
 from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
 from convergence.core.rows import Event
-from convergence.db.ports import Ports
+from convergence.db.records import ToldOf, Unenrolled
 from convergence.db.repositories.observations import enrolment
-from convergence.db.repositories.observations.enrolment import Unenrolled
-from convergence.db.repositories.reads.watched import ToldOf
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema.models import RESOURCE as RESOURCES
 from convergence.db.statements.store import Store
 from tests.contract.rows import FREE, RESOURCE, STACK, TRAVERSAL, Backend, at_once
@@ -143,7 +142,7 @@ def test_what_is_known_of_an_object_is_kept_until_another_one_has_taken_its_plac
 
 def test_what_somebody_else_enrols_meanwhile_is_not_taken_for_one_without_a_row(server_engine):
     """In a cluster nobody waits for a lock that another server has given, and each statement may see more than the last."""
-    rows = Backend.of('sql', Ports.of(Store(server_engine)))
+    rows = Backend.of('sql', ports_of(Store(server_engine)))
     unmade = replace(SECOND, physical_id=None)
     rows.fill(stack=REST, traversal=OVER, resources=(FREE, unmade))
     rows.roster.register('O', 'observer', 'host', '1', 60.0)

@@ -7,7 +7,7 @@ from sqlalchemy import event, func, inspect, select, text
 from convergence import concurrency, errors
 from convergence.core.effects import Decision
 from convergence.db.connections.database import connect, normalise
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema import migration
 from convergence.db.schema.models import DUTY, METADATA, STACK
 from convergence.db.scopes import NewStack, OneNode
@@ -49,7 +49,7 @@ class Trouble:
 def backend_on(engine, patience_s=30.0):
     """A store without pauses."""
     store = Store(engine, interval_s=0.0, patience_s=patience_s)
-    return Backend.of('sql', Ports.of(store))
+    return Backend.of('sql', ports_of(store))
 
 
 @pytest.mark.parametrize('effect', GOOD.values(), ids=GOOD)

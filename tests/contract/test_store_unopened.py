@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from convergence.core.rows import Acceptance, Resource, Retry
-from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema import columns
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS
 from convergence.db.schema.sealing import Seal, apply_seal, new_key
@@ -52,7 +52,7 @@ def engine(engine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def store(engine: Any, opened: list[str]) -> Backend:
     """A store on a database that seals, with the stack of one full row; nothing is opened yet."""
     apply_seal(engine, Seal([new_key()], 'a test'))
-    backend = Backend.of('sql', Ports.of(Store(engine)))
+    backend = Backend.of('sql', ports_of(Store(engine)))
     backend.fill(resources=(FULL,))
     opened.clear()
     return backend

@@ -205,7 +205,7 @@ def lending(directory: Path, method: str) -> Iterator[Lent]:
         made = replace(
             usual,
             engine=EngineSettings(sweep_interval_s=60.0),  # tests say when credentials are looked after
-            credentials=CredentialSettings(method=method, settles_s=3600.0),
+            credentials=CredentialSettings(method=method, orphan_grace_s=3600.0),
             api=ApiSettings(authentication='keystone', public_url='http://localhost:8004'),
             local_provider=replace(usual.local_provider, enabled=False),
         )

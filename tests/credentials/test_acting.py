@@ -11,7 +11,7 @@ import pytest
 
 from convergence.config import CredentialSettings
 from convergence.credentials.model import Method
-from convergence.db.ports import NO_CREDENTIALS
+from convergence.db.null_ports import NO_CREDENTIALS
 from convergence.db.repositories.credentials import CredentialRows
 from convergence.errors import KeystoneUnavailable
 from convergence.resources.contract import FinalFailure

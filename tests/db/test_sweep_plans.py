@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import event, insert, select, text
 
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.db.repositories.pending import PendingTasks, SweepLook
-from convergence.db.repositories.purges import Keep
+from convergence.db.records import Keep, SweepLook
+from convergence.db.repositories.pending import PendingTasks
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL

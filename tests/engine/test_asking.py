@@ -107,12 +107,12 @@ class Asking:
 
     def validate(self, source, **options):
         """What is said of a template."""
-        reads = InstallationReads(self.harness.goals, self.harness.registry, None, '1', workers=self.workers)
+        reads = InstallationReads(self.harness.compiler, self.harness.registry, None, '1', workers=self.workers)
         return reads.validate_template(CONTEXT, source, **options)
 
     def show(self, stack_id, name, *wanted):
         """A resource, as it is shown."""
-        reads = ResourceReads(self.harness.reader, self.harness.goals, workers=self.workers)
+        reads = ResourceReads(self.harness.reader, self.harness.compiler, workers=self.workers)
         return reads.describe_stack_resource(CONTEXT, {'stack_id': stack_id}, name, list(wanted) or None)
 
 

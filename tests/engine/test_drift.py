@@ -25,7 +25,7 @@ class Shown:
         self.stack_id = identity['stack_id']
         harness.run()
         self.identity = {'stack_id': self.stack_id}
-        parts, objects = (harness.reader, harness.goals), harness.ports.observations
+        parts, objects = (harness.reader, harness.compiler), harness.ports.observations
         self.reads = DriftReads(*parts, objects, harness.roster, self.observing.enrol_stack)
         self.stacks, self.explains = StackReads(*parts, objects=objects), ExplainReads(*parts, objects)
         self.resources = ResourceReads(*parts, objects=objects)
@@ -94,7 +94,7 @@ def test_the_graph_says_what_changed_outside(harness):
     shown = Shown(harness, {'a': 'x', 'b': 'y'})
     shown.change('a', value='else')
     shown.observing.look(shown.stack_id)
-    graph = HistoryReads(harness.reader, harness.goals, harness.ports.observations)
+    graph = HistoryReads(harness.reader, harness.compiler, harness.ports.observations)
     nodes = graph.stack_graph(harness.context, shown.identity)['nodes']
     told = {node['name']: node['changed_outside'] for node in nodes}
     assert (told['b'], 'value of a' in told['a']) == (None, True)

@@ -24,7 +24,7 @@ class Mended:
         identity = stacks.create_stack(harness.context, 's', hot(resources), environment, args={**args})
         self.stack_id = identity['stack_id']
         harness.run()
-        parts = (ports.observations, harness.reader, harness.goals, harness.traversals, harness.registry)
+        parts = (ports.observations, harness.reader, harness.compiler, harness.traversals, harness.registry)
         self.repairs = DriftRepairs(*parts, harness.new_id, RepairOptions(attempts, first_pause_s))
         self.policies = DriftPolicyChanges(stacks, harness.traversals)
         self.asked = ResourceRepairs(stacks, harness.traversals, ports.observations)

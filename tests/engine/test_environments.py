@@ -207,7 +207,7 @@ resources: {a: {type: Test::Thing, properties: {value: {get_param: until}}}}
     stack = create(harness, template, {'parameters': {'until': future}}, disable_rollback=False)
     harness.run()
     monkeypatch.setattr('convergence.resources.checks.moments.datetime', LongAfterwards)
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
     with pytest.raises(errors.StackValidationFailed, match='Expiration time is out of date'):
         update(harness, stack, template, {'parameters': {'until': future}})
     failing = hot({'a': {'type': 'OS::Heat::TestResource', 'fail': True}})
@@ -271,12 +271,12 @@ def test_the_value_of_a_parameter_that_is_not_declared_is_not_shown(harness):
     stack = harness.stacks.create_stack(harness.context, 'shared', whole, params, None, {})['stack_id']
     harness.run()
     identity = {'stack_id': stack}
-    shown = StackReads(harness.reader, harness.goals).get_environment(harness.context, identity)
+    shown = StackReads(harness.reader, harness.compiler).get_environment(harness.context, identity)
     assert shown['parameter_defaults'] == {'open': 'seen', 'of_others': '******'}
     data = harness.abandonment.export_stack(harness.context, identity)
     assert 'canary-4711' not in json.dumps(data)
     adopted = harness.stacks.create_stack(
         harness.context, 'again', None, None, args={'adopt_stack_data': json.dumps(data)}
     )['stack_id']
-    shown = StackReads(harness.reader, harness.goals).get_environment(harness.context, {'stack_id': adopted})
+    shown = StackReads(harness.reader, harness.compiler).get_environment(harness.context, {'stack_id': adopted})
     assert shown['parameter_defaults'] == {'open': 'seen'}

@@ -151,14 +151,14 @@ def test_deleted_rows_are_gone(harness):
 def test_an_update_of_a_stack_that_is_being_deleted_is_refused(harness):
     """F096: pinned; also when the delete begins while the update is being prepared."""
     stack = harness.created({'r': 'x'})
-    compiled = harness.goals.compile
+    compiled = harness.compiler.compile
 
     def delete_first(*arguments):
-        harness.goals.compile = compiled
+        harness.compiler.compile = compiled
         harness.delete(stack)
         return compiled(*arguments)
 
-    harness.goals.compile = delete_first
+    harness.compiler.compile = delete_first
     for _ in range(2):
         with pytest.raises(errors.ActionInProgress, match='Wait for its end, or cancel it'):
             harness.update(stack, {'r': 'y'})

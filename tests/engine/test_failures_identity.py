@@ -98,7 +98,7 @@ def test_a_cancel_whose_template_goes_while_it_is_read_is_refused(harness):
     stack = harness.created(OLD)
     harness.update(stack, NEW)
     read = harness.reader.template
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
 
     def too_late(template_id):
         harness.reader.template = read
@@ -326,7 +326,7 @@ def test_a_rollback_that_cannot_be_had_fails_the_stack(harness):
     def unreadable(*arguments):
         raise errors.StackValidationFailed('its language is not understood any more')
 
-    harness.goals.stored = unreadable
+    harness.compiler.stored = unreadable
     harness.run()
     assert harness.state(stack) == 'UPDATE_FAILED'
     assert 'resources.r: broken' in harness.stack(stack).status_reason

@@ -8,7 +8,7 @@ import pytest
 from convergence import errors
 from convergence.core.model import Phase
 from convergence.db.backoff import LONGEST, Backoff
-from convergence.db.ports import ALL_PENDING
+from convergence.db.null_ports import ALL_PENDING
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.scopes import HeldResource, LastNode

@@ -50,7 +50,7 @@ def changed(harness: Harness, stack_id: str, resources: dict[str, Any], files: d
 
 def told(harness: Harness, stack_id: str) -> dict[str, Any]:
     """The outputs of a stack."""
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, {'stack_id': stack_id})
     return {each['output_key']: each['output_value'] for each in shown['outputs']}
 
 
@@ -147,13 +147,13 @@ def test_what_was_asked_from_outside_is_asked_after_a_partial_update_too(harness
     outputs = {'told': {'value': {'get_attr': ['group', 'value']}}}
     stack_id = made(harness, {'group': resource(GROUP, count=2, resource_def=RANDOM)}, outputs=outputs)
     child = child_of(harness, stack_id, 'group')
-    kept = harness.goals.stored(child, child.template_id)[1].goal.asked
+    kept = harness.compiler.stored(child, child.template_id)[1].goal.asked
     assert kept == {'0': ('value',), '1': ('value',)}
     for sent in ({'template': None}, {'template': written({'0': RANDOM, '1': RANDOM, 'more': RANDOM})}):
         harness.stacks.update_stack(harness.context, {'stack_id': child.id}, sent['template'], args={'existing': True})
         harness.recover()
         child = harness.stack(child.id)
-        assert harness.goals.stored(child, child.template_id)[1].goal.asked == kept
+        assert harness.compiler.stored(child, child.template_id)[1].goal.asked == kept
 
 
 def test_one_more_or_one_less_touches_nobody_else(harness):
@@ -296,7 +296,7 @@ def test_hidden_values_do_not_stand_in_the_template_of_the_members(harness):
     identity = harness.stacks.create_stack(harness.context, 's', source)
     harness.run()
     child = child_of(harness, identity['stack_id'], 'group')
-    row, compiled = harness.goals.stored(child, child.template_id or '')
+    row, compiled = harness.compiler.stored(child, child.template_id or '')
     assert set(harness.reality.values().values()) == {'opensesame'}
     assert 'opensesame' not in str(row.content['template'])
     assert [each.hidden for each in compiled.parameters.values() if not each.pseudo] == [True]
@@ -335,7 +335,7 @@ def test_hidden_values_do_not_stand_in_the_template_of_the_members(harness):
 def test_what_members_cannot_be_is_refused_where_it_stands(harness, resources, message, path):
     submission = Submission(yaml.safe_dump(written(resources)))
     with pytest.raises(errors.StackValidationFailed, match=message) as caught:
-        harness.goals.inspect('p', submission, Permits())
+        harness.compiler.inspect('p', submission, Permits())
     places = [problem.place for problem in caught.value.problems if re.search(message, problem.message)]
     assert any(path in '.'.join(map(str, place.path)) for place in places if place is not None)
 
@@ -354,7 +354,7 @@ def test_what_is_wrong_in_a_file_that_members_are_made_from_is_told_in_that_file
     files = {'leaf.yaml': yaml.safe_dump(written({'inner': resource(wrong, vale=1)}))}
     message = r'X::Y\) could not be found' if wrong == 'X::Y' else 'Unknown Property vale'
     with pytest.raises(errors.StackValidationFailed, match=message) as caught:
-        harness.goals.inspect('p', Submission(yaml.safe_dump(written({'g': made_of})), files=files), Permits())
+        harness.compiler.inspect('p', Submission(yaml.safe_dump(written({'g': made_of})), files=files), Permits())
     (problem,) = caught.value.problems
     assert problem.place is not None
     assert (problem.place.source, problem.place.path[:2]) == ('leaf.yaml', ('resources', 'inner'))
@@ -372,7 +372,7 @@ def test_what_is_not_known_yet_is_not_refused(harness):
         's': resource('OS::Heat::Stack', template={'get_attr': ['first', 'value']}),
     }
     source = written(resources, parameters={'count': {'type': 'number'}})
-    harness.goals.inspect('p', Submission(source), Permits())
+    harness.compiler.inspect('p', Submission(source), Permits())
 
 
 def test_a_chain_is_made_in_its_order_and_changes_at_its_end(harness):

@@ -154,8 +154,8 @@ class Asker:
             return answer
 
         values = {'parameters': {'word': word}}
-        reads = StackReads(harness.reader, harness.goals)
-        resources = ResourceReads(harness.reader, harness.goals)
+        reads = StackReads(harness.reader, harness.compiler)
+        resources = ResourceReads(harness.reader, harness.compiler)
         previews = Previews(harness.reader, harness.registry, harness.stacks)
         ask(previews.preview_stack, f's{self.names:04}', source, values)
         identity = ask(harness.stacks.create_stack, f's{self.names:04}', source, values)
@@ -169,8 +169,8 @@ class Asker:
             for name in ('first', 'second'):
                 ask(resources.describe_stack_resource, identity, name, ['value', 'output'])
             ask(resources.list_events, identity)
-            ask(ExplainReads(harness.reader, harness.goals).stack_explain, identity)
-            ask(HistoryReads(harness.reader, harness.goals, harness.ports.observations).stack_graph, identity)
+            ask(ExplainReads(harness.reader, harness.compiler).stack_explain, identity)
+            ask(HistoryReads(harness.reader, harness.compiler, harness.ports.observations).stack_graph, identity)
             ask(harness.abandonment.export_stack, identity)
             ask(previews.preview_update_stack, identity, looked_at, args={'existing': True})
             ask(harness.stacks.update_stack, identity, looked_at, args={'existing': True})
@@ -325,7 +325,7 @@ def test_what_a_type_keeps_secret_is_shown_by_an_output_alone(harness):
     }
     identity = harness.stacks.create_stack(harness.context, 's', source)
     harness.run()
-    reads, resources = (kind(harness.reader, harness.goals) for kind in (StackReads, ResourceReads))
+    reads, resources = (kind(harness.reader, harness.compiler) for kind in (StackReads, ResourceReads))
     word = reads.show_output(harness.context, identity, 'word')['output_value']
     assert len(word) == 32
     for name in ('drawn', 'reads', 'refers'):
@@ -347,7 +347,7 @@ def test_what_a_row_still_holds_of_a_hidden_value_is_not_shown_by_a_goal_that_hi
     harness.stacks.update_stack(
         harness.context, identity, document('open', 'x'), {'parameters': {'word': 'another'}}
     )  # accepted, and nobody has begun with it
-    reads = StackReads(harness.reader, harness.goals)
+    reads = StackReads(harness.reader, harness.compiler)
     assert reads.show_output(harness.context, identity, 'first')['output_value'] == MASK
     harness.run()
     assert reads.show_output(harness.context, identity, 'first')['output_value'] == 'open'
@@ -362,5 +362,5 @@ def test_a_value_that_is_given_again_is_as_hidden_as_the_template_says(harness):
         harness.context, identity, open_source, {'parameters': {'word': 'open word'}}, args={'existing': True}
     )
     harness.run()
-    reads = StackReads(harness.reader, harness.goals)
+    reads = StackReads(harness.reader, harness.compiler)
     assert reads.show_output(harness.context, identity, 'direct')['output_value'] == 'open word'

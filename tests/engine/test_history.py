@@ -8,7 +8,7 @@ import pytest
 
 from convergence.db.repositories.reads.overview import Operations
 from convergence.engine.compile.submission import Submission
-from convergence.engine.operations.requests import RequestMark, require_traversal
+from convergence.engine.operations.preconditions import RequestMark, require_traversal
 from convergence.engine.reads.history import ProgressReads
 from convergence.errors import PreconditionFailed, RequestKeyReused
 

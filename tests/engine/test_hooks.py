@@ -152,7 +152,7 @@ def test_a_paused_row_is_left_alone_by_sweeps_and_named_to_whoever_asks(harness)
     harness.recover()
     assert harness.messages.sent == sent
     assert waiting_for(harness.reader, traversal) == 'waiting for a (paused until its hook pre-create is cleared)'
-    explained = ExplainReads(harness.reader, harness.goals).stack_explain(harness.context, {'stack_id': stack})
+    explained = ExplainReads(harness.reader, harness.compiler).stack_explain(harness.context, {'stack_id': stack})
     assert [(node['state'], node['hook']) for node in explained['frontier']] == [('paused', 'pre-create')]
     assert 'it is paused until a hook is cleared: a (pre-create).' in explained['summary']
     row = harness.row(stack, 'a')

@@ -68,9 +68,9 @@ def test_a_requirement_that_would_close_a_circle_is_left_out(harness):
 def test_what_was_implied_is_kept_with_the_template_whatever_is_installed_later(harness):
     stack_id = harness.created(resources())
     harness.registry._types['Test::Port'] = Thing(harness.reality)
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
     stack = harness.stack(stack_id)
-    _, compiled = harness.goals.stored(stack, stack.template_id)
+    _, compiled = harness.compiler.stored(stack, stack.template_id)
     assert compiled.goal.definitions['port_a'].requires == ('net', 'port_b', 'subnet')
     visited = harness.messages.sent
     harness.acted(stack_id, 'check')

@@ -104,7 +104,7 @@ def test_a_row_that_cannot_be_read_hides_nothing_and_holds_nothing_up(harness: H
     row = harness.row(stack, 'b')
     damage(harness, RESOURCE, row.id, column)
     identity = {'stack_id': stack}
-    stacks, resources = (kind(harness.reader, harness.goals) for kind in (StackReads, ResourceReads))
+    stacks, resources = (kind(harness.reader, harness.compiler) for kind in (StackReads, ResourceReads))
     assert [each['stack_name'] for each in stacks.list_stacks(harness.context)] == ['s']
     assert stacks.show_stack(harness.context, identity)[0]['stack_status'] == 'COMPLETE'
     shown = {each['resource_name']: each for each in resources.list_stack_resources(harness.context, identity)}
@@ -137,8 +137,8 @@ def test_an_update_that_needs_a_row_that_cannot_be_read_says_so(harness):
 def test_a_goal_that_cannot_be_read_keeps_no_stack_from_being_shown_and_deleted(harness):
     stack = harness.created(CHAIN)
     damage(harness, TEMPLATE, harness.stack(stack).template_id, 'content')
-    harness.goals.kept.clear()
-    reads = StackReads(harness.reader, harness.goals)
+    harness.compiler.kept.clear()
+    reads = StackReads(harness.reader, harness.compiler)
     assert reads.show_stack(harness.context, {'stack_id': stack})[0]['stack_name'] == 's'
     delete(harness, stack)
     harness.run()

@@ -7,7 +7,7 @@ from sqlalchemy import insert
 
 from convergence.core.model import Action
 from convergence.core.rows import Resource
-from convergence.db.repositories.purges import Keep
+from convergence.db.records import Keep
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.schema.models import RESOURCE
 from convergence.db.schema.row_columns import stored_values

@@ -600,5 +600,5 @@ def test_hidden_values_stay_hidden_below(harness):
     harness.run()
     child = child_of(harness, identity['stack_id'])
     assert harness.reality.values() == {'thing0': 'opensesame'}
-    _, compiled = harness.goals.stored(child, child.template_id or '')
+    _, compiled = harness.compiler.stored(child, child.template_id or '')
     assert compiled.parameters['value'].hidden

@@ -28,7 +28,7 @@ resources:
 
 def validate(harness: Harness, template: str, files: dict[str, str], **more: Any) -> dict[str, Any]:
     """What is told of a template."""
-    reads = InstallationReads(harness.goals, harness.registry, harness.roster, '1')
+    reads = InstallationReads(harness.compiler, harness.registry, harness.roster, '1')
     return reads.validate_template(harness.context, template, files=files, **more)
 
 
@@ -108,7 +108,7 @@ def test_members_that_are_alike_are_compiled_once(harness, monkeypatch, told, co
     assert len({*looked} & ids) == compiled
     for child_id in ids:
         stack = harness.stack(child_id)
-        assert harness.goals.compiled(stack, stack.template_id).parameters['OS::stack_id'].value == child_id
+        assert harness.compiler.compiled(stack, stack.template_id).parameters['OS::stack_id'].value == child_id
         thing = harness.row(child_id, 'thing0')
         assert thing.properties['value'] == (told if told == 'x' else child_id)
 

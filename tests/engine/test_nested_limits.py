@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from convergence import errors
-from convergence.engine.nesting.giving import NestingLimits
+from convergence.engine.nesting.converger import NestingLimits
 from convergence.resources.contract import FinalFailure
 from tests.engine.test_nested import CHILD, child_of, create, nested, tree, update
 from tests.engine.test_operations_costs import Counted

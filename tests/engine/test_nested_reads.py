@@ -19,13 +19,13 @@ THREE = {'below': {'type': 'level1.yaml', 'value': 'a'}, 'beside': {'value': 'x'
 @pytest.fixture
 def resources(harness: Harness) -> Any:
     """What is asked about resources and events."""
-    return ResourceReads(harness.reader, harness.goals)
+    return ResourceReads(harness.reader, harness.compiler)
 
 
 @pytest.fixture
 def stacks(harness: Harness) -> Any:
     """What is asked about stacks."""
-    return StackReads(harness.reader, harness.goals)
+    return StackReads(harness.reader, harness.compiler)
 
 
 def made(harness: Harness, depth: int = 3) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from convergence import errors
 from convergence.core.nesting import nested_snapshot
-from convergence.db.repositories.purges import Keep
+from convergence.db.records import Keep
 from convergence.db.repositories.sweeps import Sweeps
 from tests.engine.test_groups import group, made, resource
 from tests.engine.test_nested import CHILD, child_of, create, lowest, nested, tree, update

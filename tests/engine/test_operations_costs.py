@@ -14,10 +14,10 @@ from convergence.core.request import Planner, Request
 from convergence.core.rows import Resource, Stack, Template
 from convergence.core.views import PlanView
 from convergence.db.connections.counting import count
-from convergence.db.repositories.purges import Keep
+from convergence.db.records import Keep
 from convergence.db.repositories.sweeps import Sweeps
-from convergence.engine.compile.compiler import Goals
-from convergence.engine.drift.observation_schedule import Enrolment
+from convergence.engine.compile.compiler import TemplateCompiler
+from convergence.engine.drift.observation_schedule import ObservationScheduler
 from convergence.engine.reads.stacks import StackReads
 from convergence.template.limits import Limits
 from tests.engine.test_nested import CHILD, create, nested, update
@@ -151,7 +151,7 @@ def test_where_nothing_is_observed_an_observer_and_an_engine_ask_one_question_ea
     assert counted.statements == 1
     harness.roster.leave('observer')
     with Counted(harness.engine) as counted:
-        assert Enrolment(harness.ports.observations, harness.reader, {'Test::Thing': 1.0})() == 0
+        assert ObservationScheduler(harness.ports.observations, harness.reader, {'Test::Thing': 1.0})() == 0
     assert (counted.statements, counted.commits) == (1, 0)
 
 
@@ -291,7 +291,7 @@ def test_to_delete_a_nested_stack_costs_the_same_among_many(engine):
 def test_to_look_at_a_stack_reads_what_is_shown_of_its_template_and_no_more(harness):
     """However large that is, and whichever engine has compiled it."""
     stack = harness.created(independent(50))
-    reader = StackReads(harness.reader, Goals(harness.reader, harness.registry, Limits()))
+    reader = StackReads(harness.reader, TemplateCompiler(harness.reader, harness.registry, Limits()))
     statements = []
     listened = (harness.engine, 'before_cursor_execute', lambda *said: statements.append(said[2]))
     event.listen(*listened)

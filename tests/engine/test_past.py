@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from convergence.db.repositories.purges import Keep, remove_stack
+from convergence.db.records import Keep
+from convergence.db.repositories.purges import remove_stack
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.schema.models import EVENT, METADATA, STACK, TEMPLATE, TRAVERSAL
 from tests.harness import Harness

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from convergence import errors
-from convergence.engine.preview.concealment import UNKNOWN_TEXT
+from convergence.engine.preview.masking import UNKNOWN_TEXT
 from convergence.engine.preview.preview import Previews
 from convergence.resources.contract import FinalFailure
 from convergence.rpc.operations import OPERATIONS

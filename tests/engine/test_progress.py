@@ -21,7 +21,7 @@ def report(harness: Harness) -> None:
 
 def explain(harness: Harness, stack_id: str) -> dict:
     """What the engine says of a stack."""
-    return ExplainReads(harness.reader, harness.goals).stack_explain(harness.context, {'stack_id': stack_id})
+    return ExplainReads(harness.reader, harness.compiler).stack_explain(harness.context, {'stack_id': stack_id})
 
 
 def reasons(harness: Harness, stack_id: str) -> list[str]:

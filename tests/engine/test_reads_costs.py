@@ -7,7 +7,7 @@ from sqlalchemy import event
 
 from convergence.db.schema import columns
 from convergence.engine.compile import shown_outputs
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.reads.answers import ResourceReads, StackReads
 from convergence.template.limits import Limits
 from tests.harness import hot, things
@@ -38,7 +38,7 @@ def stack_of(harness, size):
 
 
 def test_to_show_a_stack_costs_the_same_at_every_size_and_reads_no_template(harness, asked):
-    reads, costs = StackReads(harness.reader, harness.goals), []
+    reads, costs = StackReads(harness.reader, harness.compiler), []
     for size in (2, 40):
         identity = stack_of(harness, size)
         for outputs in (False, True):
@@ -51,7 +51,7 @@ def test_to_show_a_stack_costs_the_same_at_every_size_and_reads_no_template(harn
 
 
 def test_a_page_of_resources_reads_the_rows_of_the_page_alone(harness, asked):
-    reads, costs = ResourceReads(harness.reader, harness.goals), []
+    reads, costs = ResourceReads(harness.reader, harness.compiler), []
     for size in (6, 40):
         identity = stack_of(harness, size)
         sent = asked(partial(reads.list_stack_resources, harness.context, identity, limit=5))
@@ -80,7 +80,7 @@ def opened(monkeypatch):
 
 def elsewhere(harness):
     """An engine that has compiled nothing."""
-    return StackReads(harness.reader, Goals(harness.reader, harness.registry, Limits()))
+    return StackReads(harness.reader, TemplateCompiler(harness.reader, harness.registry, Limits()))
 
 
 def made(harness, size, **sections):

@@ -16,7 +16,7 @@ def harness(request, engines):
 
 
 def test_stacks_are_selected_and_paged(harness):
-    reads = StackReads(harness.reader, harness.goals, ['c', 'RED'])
+    reads = StackReads(harness.reader, harness.compiler, ['c', 'RED'])
     ids = {name: harness.create({'a': 'x'}, name, tags=['red', name]) for name in ('b', 'a', 'c')}
     harness.delete(ids['c'])
 
@@ -37,7 +37,7 @@ def test_stacks_are_selected_and_paged(harness):
 @pytest.mark.parametrize('direction', ['asc', 'desc'])
 def test_events_are_paged_in_any_order(harness, sort_key, direction):
     identity = {'stack_id': harness.created({'a': 'x', 'b': {'after': ['a']}})}
-    reads = ResourceReads(harness.reader, harness.goals)
+    reads = ResourceReads(harness.reader, harness.compiler)
 
     def events(**query):
         asked = EventQuery(sort_keys=[sort_key], sort_dir=direction, **query)
@@ -53,7 +53,7 @@ def test_events_are_paged_in_any_order(harness, sort_key, direction):
 
 def test_the_frontier_is_explained(harness):
     seen = []
-    explain = ExplainReads(harness.reader, harness.goals).stack_explain
+    explain = ExplainReads(harness.reader, harness.compiler).stack_explain
     harness.reality.once['create', 'a'] = [
         meanwhile(lambda: seen.append(explain(harness.context, {'stack_id': stack_id})))
     ]

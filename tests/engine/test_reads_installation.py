@@ -42,7 +42,7 @@ resources:
 
 @pytest.fixture
 def reads(harness):
-    return InstallationReads(harness.goals, harness.registry, harness.roster, '1.2.3')
+    return InstallationReads(harness.compiler, harness.registry, harness.roster, '1.2.3')
 
 
 def test_a_template_is_described_without_values_for_its_parameters(harness, reads):

@@ -8,7 +8,7 @@ from convergence.errors import EntityNotFound
 
 @pytest.fixture
 def reads():
-    return InstallationReads(goals=None, registry=None, roster=None, version='1')
+    return InstallationReads(compiler=None, registry=None, roster=None, version='1')
 
 
 def test_the_versions_are_listed_with_the_names_of_their_releases(reads):

@@ -22,13 +22,13 @@ CHAIN = {
 
 @pytest.fixture
 def reads(harness):
-    return ResourceReads(harness.reader, harness.goals)
+    return ResourceReads(harness.reader, harness.compiler)
 
 
 @pytest.fixture
 def explained(harness):
     def explain(stack_id):
-        return ExplainReads(harness.reader, harness.goals).stack_explain(harness.context, {'stack_id': stack_id})
+        return ExplainReads(harness.reader, harness.compiler).stack_explain(harness.context, {'stack_id': stack_id})
 
     return explain
 
@@ -387,4 +387,4 @@ def test_a_complete_stack_is_done_even_when_its_nodes_have_been_removed(harness,
 def test_another_project_gets_no_explanation(harness):
     stack_id = harness.created({'a': 'x'})
     with pytest.raises(errors.EntityNotFound):
-        ExplainReads(harness.reader, harness.goals).stack_explain(Context(project_id='q'), {'stack_id': stack_id})
+        ExplainReads(harness.reader, harness.compiler).stack_explain(Context(project_id='q'), {'stack_id': stack_id})

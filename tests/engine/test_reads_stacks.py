@@ -36,7 +36,7 @@ PARAMETERS = {'parameters': {'secret': 'hush'}, 'parameter_defaults': {'secret':
 
 @pytest.fixture
 def reads(harness):
-    return StackReads(harness.reader, harness.goals)
+    return StackReads(harness.reader, harness.compiler)
 
 
 def create(harness, source=TEMPLATE, name='s', files=None, params=None):
@@ -186,7 +186,7 @@ def test_an_environment_is_masked_wholly_where_nobody_can_tell_what_is_hidden(ha
     def refuse(*arguments):
         raise errors.StackValidationFailed('a limit was lowered')
 
-    monkeypatch.setattr(harness.goals, 'stored', refuse)
+    monkeypatch.setattr(harness.compiler, 'stored', refuse)
     shown = reads.get_environment(harness.context, identity)
     assert set(shown['parameters'].values()) | set(shown['parameter_defaults'].values()) == {'******'}
 
@@ -283,7 +283,7 @@ def test_stacks_are_selected_and_sorted(harness, reads, three, query, expected):
     ids=str,
 )
 def test_stacks_with_a_hidden_tag_are_listed_and_counted_on_request_only(harness, three, hidden, query, expected):
-    assert names(StackReads(harness.reader, harness.goals, hidden), harness, **query) == expected
+    assert names(StackReads(harness.reader, harness.compiler, hidden), harness, **query) == expected
 
 
 def test_a_tag_is_found_whatever_it_is_made_of_and_no_other(harness, reads, three):

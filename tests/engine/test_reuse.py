@@ -10,7 +10,7 @@ import pytest
 from convergence import errors, logs, template
 from convergence.core.rows import Template
 from convergence.engine.compile.cache import CompiledTemplates, LastUsed, held_bytes, made_from
-from convergence.engine.compile.compiler import Goals, identity_of
+from convergence.engine.compile.compiler import TemplateCompiler, identity_of
 from convergence.engine.compile.submission import Submission
 from convergence.engine.preview.preview import Previews
 from convergence.resources.custom import CustomConstraints
@@ -68,7 +68,7 @@ def says(harness, answer):
         return answer
 
     checks = CustomConstraints({'service.thing': check})
-    harness.goals._installation = replace(harness.goals._installation, checks=checks)
+    harness.compiler._installation = replace(harness.compiler._installation, checks=checks)
     return asked
 
 
@@ -90,9 +90,9 @@ def told(error):
 
 def on_another_engine(harness):
     """What the same request is answered by an engine that has compiled nothing yet."""
-    goals = Goals(harness.reader, harness.goals.types, Limits())
-    goals._installation = harness.goals._installation
-    harness.goals.kept.clear()
+    goals = TemplateCompiler(harness.reader, harness.compiler.types, Limits())
+    goals._installation = harness.compiler._installation
+    harness.compiler.kept.clear()
     return goals
 
 
@@ -154,7 +154,7 @@ def test_a_stack_gets_its_own_identity(harness, stack):
     other = make(harness, SOURCE, name='other')
     for stack_id in (stack, other):
         row = harness.stack(stack_id)
-        assert harness.goals.compiled(row, row.template_id).parameters['OS::stack_id'].value == stack_id
+        assert harness.compiler.compiled(row, row.template_id).parameters['OS::stack_id'].value == stack_id
 
 
 def test_what_types_imply_is_asked_anew(harness, stack, monkeypatch):
@@ -170,12 +170,12 @@ def test_what_types_imply_is_asked_anew(harness, stack, monkeypatch):
     send(harness, stack)
     assert asked == ['a', 'b']
     row = harness.stack(stack)
-    assert harness.goals.compiled(row, row.template_id).goal.definitions['b'].implied == ('a',)
+    assert harness.compiler.compiled(row, row.template_id).goal.definitions['b'].implied == ('a',)
     asked.clear()
     monkeypatch.setattr(kind, 'implied', lambda self, own, outlines: [])
     send(harness, stack)
     row = harness.stack(stack)
-    assert harness.goals.compiled(row, row.template_id).goal.definitions['b'].implied == ()
+    assert harness.compiler.compiled(row, row.template_id).goal.definitions['b'].implied == ()
 
 
 def test_what_is_hidden_is_concealed_whenever_it_is_used(harness, stack):
@@ -183,7 +183,7 @@ def test_what_is_hidden_is_concealed_whenever_it_is_used(harness, stack):
         send(harness, stack)
         assert logs.masked(f'it is {SECRET}') == 'it is ******'
     with logs.masking():
-        harness.goals.compiled(harness.stack(stack), harness.stack(stack).template_id)
+        harness.compiler.compiled(harness.stack(stack), harness.stack(stack).template_id)
         assert logs.masked(f'it is {SECRET}') == 'it is ******'
 
 
@@ -215,16 +215,16 @@ def test_a_moment_passes(harness):
         },
     )
     checks = CustomConstraints({'expiration': lambda value: None})
-    harness.goals._installation = replace(harness.goals._installation, checks=checks)
+    harness.compiler._installation = replace(harness.compiler._installation, checks=checks)
     identity = harness.stacks.create_stack(harness.context, 'm', source)
     harness.run()
     late = CustomConstraints({'expiration': lambda value: 'it has passed'})
-    harness.goals._installation = replace(harness.goals._installation, checks=late)
+    harness.compiler._installation = replace(harness.compiler._installation, checks=late)
     assert 'it has passed' in str(refused(harness, identity['stack_id'], source))
 
 
 def test_a_constraint_that_is_not_installed_any_more_is_told(harness, stack):
-    harness.goals._installation = replace(harness.goals._installation, checks=CustomConstraints({}))
+    harness.compiler._installation = replace(harness.compiler._installation, checks=CustomConstraints({}))
     assert 'service.thing' in str(refused(harness, stack))
 
 
@@ -330,7 +330,7 @@ def test_what_is_used_stays():
 def test_a_large_template_takes_half_of_the_room_before_it_is_compiled(harness):
     """And no more, whatever it will hold: who sends what is refused again and again does not slow the others down."""
     most = held_bytes(SOURCE) * 100
-    goals = Goals(harness.reader, harness.registry, Limits(), most_bytes=most)
+    goals = TemplateCompiler(harness.reader, harness.registry, Limits(), most_bytes=most)
     kept = CompiledTemplates(Limits(), most)
     goals.kept = kept
     stack = harness.stack(make(harness, SOURCE))
@@ -359,7 +359,7 @@ def test_what_is_like_nothing_else_is_not_taken_for_something_else(harness):
     kept: LastUsed[int] = LastUsed(1 << 20)
     kept.keep('', 1)
     assert kept.get('') is None
-    goals = Goals(harness.reader, harness.registry, Limits())
+    goals = TemplateCompiler(harness.reader, harness.registry, Limits())
     asks = (
         'heat_template_version: 2018-08-31\nparameters: {{{}: {{type: string}}}}\noutputs: {{at: {{value: now()}}}}\n'
     )

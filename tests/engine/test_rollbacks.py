@@ -50,7 +50,7 @@ def test_a_complete_stack_goes_back_to_what_it_was_before_and_forward_again(harn
     harness.update(stack, {'a': {'value': 'z'}})
     harness.run()
     assert harness.reader.template(first) is None
-    history = HistoryReads(harness.reader, harness.goals, harness.ports.observations).list_traversals(
+    history = HistoryReads(harness.reader, harness.compiler, harness.ports.observations).list_traversals(
         harness.context, {'stack_id': stack}
     )
     assert [each['action'] for each in history] == ['UPDATE', 'ROLLBACK', 'ROLLBACK', 'UPDATE', 'CREATE']

@@ -11,7 +11,7 @@ from convergence import errors, signing
 from convergence.core.model import Action
 from convergence.core.rows import Stack
 from convergence.db.scopes import WholeStack
-from convergence.engine.compile.nested_templates import NestedGoals
+from convergence.engine.compile.nested_templates import NestedTemplates
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure, InProgress
 from tests.harness import API, Crash, Harness, hot
@@ -75,13 +75,13 @@ def test_a_group_keeps_its_members_where_a_database_does_not_show_yet_what_they_
     stack_id = created(harness, {'web': group(2), 'up': policy(1)})
     signal(harness, stack_id)
     harness.run()
-    unseen, shown, asked = nested(harness, stack_id).template_id, NestedGoals.submitted, []
+    unseen, shown, asked = nested(harness, stack_id).template_id, NestedTemplates.submitted, []
 
-    def lagging(self: NestedGoals, template_id: str) -> Any:
+    def lagging(self: NestedTemplates, template_id: str) -> Any:
         asked.append(template_id)
         return None if asked.count(unseen) == 1 and template_id == unseen else shown(self, template_id)
 
-    monkeypatch.setattr(NestedGoals, 'submitted', lagging)
+    monkeypatch.setattr(NestedTemplates, 'submitted', lagging)
     update(harness, stack_id, {'web': group(None, most=4), 'up': policy(1)})
     harness.run()
     harness.recover()
@@ -121,7 +121,7 @@ def test_what_a_group_tells_is_true_after_scaling_and_reaches_who_asks(harness):
     assert harness.reality.values()['reader'] == 'x'
     signal(harness, stack_id)
     harness.run()
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, {'stack_id': stack_id})
     outputs = {each['output_key']: each['output_value'] for each in shown['outputs']}
     things = set(harness.reality.objects) - {harness.row(stack_id, 'reader').physical_id}
     assert outputs['size'] == 2
@@ -140,7 +140,7 @@ def test_keys_behind_an_attribute_of_all_members_go_into_what_each_tells(harness
         'whole': {'get_attr': ['web', 'outputs_list', 'value']},
     }
     stack_id = created(harness, {'web': group(2)}, **told)
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, {'stack_id': stack_id})
     outputs = {each['output_key']: each['output_value'] for each in shown['outputs']}
     assert outputs['first'] == outputs['whole'] == ['x', 'x']
     assert list(outputs['by_name'].values()) == ['x', 'x']
@@ -206,7 +206,7 @@ def test_a_policy_may_be_among_the_actions_of_any_state_of_an_alarm(harness):
 def test_a_signed_address_scales_without_an_account(harness):
     address = {'get_attr': ['up', 'alarm_url']}
     stack_id = created(harness, {'web': group(1), 'up': policy(1)}, address=address)
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, {'stack_id': stack_id})
     (url,) = (each['output_value'] for each in shown['outputs'])
     assert url.startswith(f'{API}/p/signals/')
     row = harness.row(stack_id, 'up')
@@ -317,7 +317,7 @@ def test_a_group_without_members_tells_empty_lists_and_maps(harness, empty, told
     asked = {name: {'get_attr': ['web', name, *([] if name == 'value' else ['value'])]} for name in told}
     stack_id = created(harness, {'web': empty, 'reader': {'link': asked}}, **asked)
     assert harness.row(stack_id, 'reader').properties['link'] == told
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack_id})
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, {'stack_id': stack_id})
     assert {each['output_key']: each['output_value'] for each in shown['outputs']} == told
 
 
@@ -478,6 +478,6 @@ def test_servers_keep_their_launch_configuration_until_they_are_rolled(harness):
     assert signal(harness, stack.id).endswith('group web is scaled from 2 to 3 (ChangeInCapacity : 1)')
     harness.run()
     assert images() == ['new', 'old', 'old']
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, {'stack_id': stack.id})
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, {'stack_id': stack.id})
     (addresses,) = (each['output_value'] for each in shown['outputs'])
     assert sorted(addresses.split(',')) == ['new', 'old', 'old']

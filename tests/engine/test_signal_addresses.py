@@ -95,7 +95,7 @@ def test_the_reference_of_a_handle_of_cloudformation_is_its_address(harness):
         harness.run()
     assert harness.state(stack) == 'CREATE_COMPLETE'
     assert json.loads(harness.row(stack, 'Ready').output.attributes['Data']) == {'1': 'd1', '2': 'd2'}
-    shown = ResourceReads(harness.reader, harness.goals)
+    shown = ResourceReads(harness.reader, harness.compiler)
     assert shown.describe_stack_resource(harness.context, {'stack_id': stack}, 'Handle')['metadata'] == {
         '1': {'Status': 'SUCCESS', 'Reason': 'up', 'Data': 'd1'},
         '2': {'Status': 'SUCCESS', 'Reason': 'up', 'Data': 'd2'},
@@ -120,7 +120,7 @@ def test_who_knows_the_address_completes_the_condition(harness, body):
     harness.run()
     assert harness.state(stack) == 'CREATE_COMPLETE'
     if body is not None:
-        reads = ResourceReads(harness.reader, harness.goals)
+        reads = ResourceReads(harness.reader, harness.compiler)
         shown = reads.describe_stack_resource(harness.context, {'stack_id': stack}, 'handle')['metadata']
         assert shown == {'x': {'status': 'SUCCESS', 'reason': 'r', 'data': 'd'}}
 
@@ -382,7 +382,7 @@ def test_a_resource_shows_nothing_that_opens_it(harness):
     thing = {'type': 'Test::Thing', 'properties': {'value': {'get_attr': ['handle', 'endpoint']}}}
     stack = create(harness, user=thing)
     row = harness.row(stack, 'handle')
-    reads = ResourceReads(harness.reader, harness.goals)
+    reads = ResourceReads(harness.reader, harness.compiler)
     asked = ['endpoint', 'token', 'curl_cli', 'signal']
     for name in ('handle', 'user', 'ready'):
         shown = json.dumps(reads.describe_stack_resource(harness.context, {'stack_id': stack}, name, asked))

@@ -63,7 +63,7 @@ def kept(harness):
 
 
 def metadata(harness, stack, name='handle'):
-    reads = ResourceReads(harness.reader, harness.goals)
+    reads = ResourceReads(harness.reader, harness.compiler)
     return reads.describe_stack_resource(harness.context, {'stack_id': stack}, name)['metadata']
 
 

@@ -370,7 +370,7 @@ def test_the_metadata_of_a_server_say_what_is_to_be_done_on_it(harness, software
     whole['outputs'] = {'name': {'value': {'get_attr': ['server', 'name']}}}
     stack = harness.stacks.create_stack(harness.context, 'stack', whole, None, None, {})['stack_id']
     harness.run()
-    reads = ResourceReads(harness.reader, harness.goals, harness.ports.software)
+    reads = ResourceReads(harness.reader, harness.compiler, harness.ports.software)
     shown = reads.describe_stack_resource(harness.context, {'stack_id': stack}, 'server')
     metadata = shown['metadata']
     assert metadata['rack'] == 7

@@ -49,7 +49,7 @@ def spoil_node(harness, stack, name, column, text):
 
 def show(harness, stack):
     """The stack as it is shown whole."""
-    return StackReads(harness.reader, harness.goals).show_stack(
+    return StackReads(harness.reader, harness.compiler).show_stack(
         harness.context, {'stack_id': stack}, with_unreadable=True
     )[0]
 
@@ -110,7 +110,7 @@ def test_a_stack_names_what_of_it_cannot_be_read_and_what_can_be_done(harness, d
     row = harness.row(stack, 'b')
     spoil(harness, RESOURCE, 'progress', '"half', id=row.id)
     spoil(harness, TEMPLATE, 'content', damaged, id=harness.stack(stack).template_id)
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
     told = show(harness, stack)
     assert [(each['resource_name'], each['physical_resource_id'], each['parts']) for each in told['unreadable']] == [
         ('b', row.physical_id, ['progress']),
@@ -138,11 +138,11 @@ def test_a_goal_that_cannot_be_read_is_replaced_by_an_update(harness, damaged):
     """With all of what an update compares with the present goal: immutable and hidden parameters."""
     stack = harness.created(CHAIN)
     spoil(harness, TEMPLATE, 'content', damaged, id=harness.stack(stack).template_id)
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
     with pytest.raises(errors.GoalUnreadable):
         harness.update(stack, CHANGED, existing=True)
     with pytest.raises(errors.GoalUnreadable):
-        StackReads(harness.reader, harness.goals).get_template(harness.context, {'stack_id': stack})
+        StackReads(harness.reader, harness.compiler).get_template(harness.context, {'stack_id': stack})
     harness.update(stack, CHANGED)
     harness.run()
     harness.assert_converged(stack, {'a': 'y', 'b': 'y', 'c': 'x'}, 'UPDATE_COMPLETE')
@@ -154,7 +154,7 @@ def test_there_is_no_way_back_to_a_goal_that_cannot_be_read(harness, damaged):
     """The stack fails instead of being in progress for ever, and says why."""
     stack = harness.created(CHAIN)
     spoil(harness, TEMPLATE, 'content', damaged, id=harness.stack(stack).template_id)
-    harness.goals.kept.clear()
+    harness.compiler.kept.clear()
     harness.reality.always['update', 'b'] = fails(FinalFailure('no'))
     harness.update(stack, CHANGED, disable_rollback=False)
     assert [each['parts'] for each in show(harness, stack)['unreadable']] == [['last good template']]

@@ -209,7 +209,7 @@ def test_a_patient_cancel_tells_what_it_waits_for_and_can_be_cut_short(harness):
     harness.cancel(stack, rollback=False, now=False)
     assert harness.state(stack) == 'CREATE_IN_PROGRESS'
     assert harness.stack(stack).status_reason.startswith('Stack CREATE cancelling: waits for a until ')
-    explained = ExplainReads(harness.reader, harness.goals).stack_explain(harness.context, {'stack_id': stack})
+    explained = ExplainReads(harness.reader, harness.compiler).stack_explain(harness.context, {'stack_id': stack})
     assert explained['summary'].startswith('Stack CREATE cancelling: waits for a until ')
     assert [(node['resource_name'], node['state']) for node in explained['frontier']] == [('a', 'parked')]
     assert explained['traversal']['status'] == 'CANCELLING'

@@ -70,7 +70,7 @@ def test_the_outputs_of_a_stack_share_what_reading_it_may_cost(harness, monkeypa
     template = hot({'a': 'x'}, outputs={'o': value, 'p': value, 'q': value})
     identity = harness.stacks.create_stack(harness.context, 's', template)
     harness.run()
-    (shown,) = StackReads(harness.reader, harness.goals).show_stack(harness.context, identity)
+    (shown,) = StackReads(harness.reader, harness.compiler).show_stack(harness.context, identity)
     errors = [output.get('output_error') for output in shown['outputs']]
     assert errors[0] is None
     assert all('max_steps' in error for error in errors[1:])

@@ -30,7 +30,7 @@ DEFAULTS = {
     'park_after_s': 60,
     'heartbeat_interval_s': 0.5,
     'lease_s': 4,
-    'creation_settles_s': 60,
+    'create_ambiguity_s': 60,
     'cancel_grace_s': 5,
     'threads': 8,
 }
@@ -86,7 +86,7 @@ class Cluster(Launcher):
             'database': {'connection': given['database_url']},
             'transport': {'url': given['rabbit_url']},
             'api': {'port': 0},
-            'engine': {name: given[name] for name in ('heartbeat_interval_s', 'lease_s', 'creation_settles_s')},
+            'engine': {name: given[name] for name in ('heartbeat_interval_s', 'lease_s', 'create_ambiguity_s')},
             'worker': {name: given[name] for name in ('threads', 'park_after_s', 'cancel_grace_s')}
             | {'drain_timeout_s': 20},
         }

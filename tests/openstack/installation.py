@@ -55,7 +55,7 @@ class Installation(Launcher):
             # What a worker that was killed has asked for may still be on its way to a service for so long: where less was
             # waited for on a busy machine, what Neutron and Nova had not shown yet was left there.
             'engine': {
-                'creation_settles_s': 15,
+                'create_ambiguity_s': 15,
                 'lease_s': 5,
                 'enable_stack_abandon': True,
                 'enable_stack_adopt': True,

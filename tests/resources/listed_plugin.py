@@ -56,7 +56,7 @@ class Wall(ResourceType[WallProperties]):
 
     Properties, Attributes = WallProperties, WallAttributes
     support = SupportStatus(Status.DEPRECATED, '2.0', 'Use fences.')
-    create_settles_s, time_limits, reference_of = 0.0, {Action.CREATE: 600.0}, ('color',)
+    create_ambiguity_s, time_limits, reference_of = 0.0, {Action.CREATE: 600.0}, ('color',)
     set_by_service = ('hops',)
 
     def create(self, call):

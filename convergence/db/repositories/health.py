@@ -10,7 +10,8 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import Status
-from convergence.db.repositories.roster import Roster, Service
+from convergence.db.records import Service
+from convergence.db.repositories.roster import Roster
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK
 from convergence.db.statements.store import Store

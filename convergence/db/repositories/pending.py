@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, literal_column, select
 
 from convergence.core.model import DISPATCH_WINDOW
+from convergence.db.records import EVERYTHING, Keep, RelayTask, SweepLook, SweepTask, WorkerTask
 from convergence.db.repositories.observations.enrolment import UNENROLLED
 from convergence.db.repositories.observations.repairs import TO_REPAIR, failed_repairs
 from convergence.db.repositories.outbox import FOR_BUS, TO_FAN_OUT
 from convergence.db.repositories.progress import UNTOLD_PROGRESS
-from convergence.db.repositories.purges import EVERYTHING, TO_BE_PURGED, Keep
+from convergence.db.repositories.purges import TO_BE_PURGED
 from convergence.db.repositories.reads.nested import CANCELLED_AROUND, UNWANTED_NESTED
 from convergence.db.repositories.roster import DEAD, HELD_BY
 from convergence.db.repositories.snapshots import EMPTY_SNAPSHOTS, UNWANTED_ITEMS
@@ -43,59 +42,6 @@ LOG = logging.getLogger(__name__)
 
 NEVER_S = 1e12
 """Age that nothing reaches: seconds."""
-
-
-class SweepTask(StrEnum):
-    """A task of the sweeper that begins with a question; see `convergence.engine.sweeper.tasks`."""
-
-    TAKE_OVER = 'take over'
-    EXPIRE = 'expire'
-    GIVE_UP = 'give up'
-    TIME_OUT = 'time out'
-    SETTLE = 'settle'
-    STOP_NESTED = 'stop nested'
-    CANCEL_NESTED = 'cancel nested'
-    WAKE = 'wake'
-    PURGE = 'purge'
-    FORGET = 'forget'
-    ENROL = 'enrol'
-    REPAIR = 'repair'
-
-
-class WorkerTask(StrEnum):
-    """A task of a worker that begins with a question; see `convergence.worker.upkeep.maintenance`."""
-
-    GIVE_BACK = 'give back'
-    INTERRUPT = 'interrupt'
-    HELP_OUT = 'help out'
-    REMOVE_SNAPSHOTS = 'remove snapshots'
-
-
-class RelayTask(StrEnum):
-    """A task of a relay that begins with a question; see `convergence.engine.notifications.relay`."""
-
-    REPORT_PROGRESS = 'report progress'
-    FAN_OUT = 'fan out'
-    TELL_BUS = 'tell bus'
-    TELL_WEBHOOKS = 'tell webhooks'
-
-
-@dataclass(frozen=True, slots=True)
-class SweepLook:
-    """With what the tasks of a sweep ask; see the methods of `convergence.db.ports.SweepsPort`. Times in seconds.
-
-    :param older_than_s: for how long a node was ready.
-    :param slack_s: for how long an action is past its deadline.
-    :param rested_s: for how long a stack was at rest that has left a row in progress.
-    :param repair_pauses: see `convergence.db.ports.RepairsPort.failed_repairs`.
-    """
-
-    older_than_s: float
-    slack_s: float
-    rested_s: float
-    repair_pauses: tuple[float, ...]
-    limit: int
-    window: int = DISPATCH_WINDOW
 
 
 class PendingTasks:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 
+from convergence.db.records import Keep
 from convergence.db.schema.columns import asked_at
 from convergence.db.schema.models import (
     DELIVERY,
@@ -32,22 +33,6 @@ DAY_S = 86400.0
 BATCH = 1000
 """Rows removed by one statement."""
 
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """How much of the past is kept. None: all of it.
-
-    :param events: the newest of each stack.
-    :param operations: the newest of each stack, in its history.
-    :param deleted_s: seconds for which a deleted stack can still be shown.
-    """
-
-    events: int | None = None
-    operations: int | None = None
-    deleted_s: float | None = None
-
-
-EVERYTHING = Keep()
 
 TO_BE_PURGED = (
     select(STACK.c.id)

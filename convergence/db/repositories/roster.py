@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
@@ -14,50 +12,12 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import Json
 from convergence.core.rows import Resource
 from convergence.db.connections.drivers import written_alone
+from convergence.db.records import NO_LOAD, Service
 from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import RESOURCE, SERVICE
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, resource_of
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict
-from convergence.values import quickly_made
-
-NO_LOAD: Mapping[str, Json] = MappingProxyType({})
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class Service:
-    """One process.
-
-    :param kind: ``api``, ``engine`` or ``worker``.
-    :param lease_s: how many seconds after its last heartbeat it is taken for dead.
-    :param load: how busy it said it was: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows; its
-        ``pid``, and the ``mark`` of `convergence.lifetime`.
-    :param age_s: seconds since the last heartbeat, by the database's clock.
-    """
-
-    id: str
-    kind: str
-    host: str
-    version: str
-    started_at: float
-    beat_at: float
-    lease_s: float
-    stopped: bool
-    load: Mapping[str, Json]
-    age_s: float
-
-    @property
-    def is_up(self) -> bool:
-        """Whether the lease still runs."""
-        return not self.stopped and self.age_s < self.lease_s
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
-        load: Mapping[str, Any] = self.load
-        return 'threads' not in load or load['busy'] < load['threads'] or not load['waiting']
-
 
 BEAT = (
     update(SERVICE)

@@ -9,13 +9,11 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
+from convergence.db.records import SNAPSHOT_RETRY_S
 from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, SNAPSHOT_ITEM
 from convergence.db.schema.row_columns import columns
 from convergence.db.statements.store import Store
-
-AGAIN_S = 60.0
-"""Seconds after which what could not be deleted, or is still being deleted by somebody, is attended to again."""
 
 _SNAPSHOT = columns(SNAPSHOT, Snapshot)
 _ITEM = columns(SNAPSHOT_ITEM, SnapshotItem)
@@ -25,7 +23,7 @@ _BUSY = exists().where(
     RESOURCE.c.action == Action.SNAPSHOT,
     RESOURCE.c.status == Status.IN_PROGRESS,
 )
-_IS_DUE = or_(SNAPSHOT_ITEM.c.attempted_at.is_(None), SNAPSHOT_ITEM.c.attempted_at < asked_at() - AGAIN_S)
+_IS_DUE = or_(SNAPSHOT_ITEM.c.attempted_at.is_(None), SNAPSHOT_ITEM.c.attempted_at < asked_at() - SNAPSHOT_RETRY_S)
 UNWANTED_ITEMS = (
     select(*_ITEM)
     .join(SNAPSHOT, SNAPSHOT.c.id == SNAPSHOT_ITEM.c.snapshot_id)
@@ -77,7 +75,8 @@ class SnapshotRows:
     # --- deleting ---------------------------------------------------------------------------------------------
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
-        """What is kept for snapshots that are being deleted. Each is handed out to one caller for `AGAIN_S` seconds."""
+        """What is kept for snapshots that are being deleted. Each is handed out to one caller for `SNAPSHOT_RETRY_S`
+        seconds."""
         with self._store.reading() as connection:
             found = [SnapshotItem(*row) for row in connection.execute(UNWANTED_ITEMS, {'limit': limit})]
         taken: list[SnapshotItem] = []

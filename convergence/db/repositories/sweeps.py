@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import and_, bindparam, func, or_, select, update
 from sqlalchemy.engine import Connection
 
-from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, NodeStatus, Phase, Status, TraversalStatus
+from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, NodeStatus, Status, TraversalStatus
 from convergence.db.backoff import Backoff
 from convergence.db.connections.drivers import written_alone
+from convergence.db.records import EVERYTHING, EndedTraversal, HeldRow, Keep, ReadyNode, Standing
 from convergence.db.repositories.purges import (
-    EVERYTHING,
-    Keep,
     OverTraversal,
     deleted_stacks,
     remove_nodes,
@@ -33,70 +32,6 @@ from convergence.db.transaction import LAST
 from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyNode:
-    """A node that is ready and that nobody has been told about for a while."""
-
-    stack_id: str
-    traversal_id: str
-    number: int
-    phase: Phase
-
-
-@dataclass(frozen=True, slots=True)
-class HeldRow:
-    """A resource row that is in the middle of an action.
-
-    :param traversal_id: the traversal for which it was last claimed.
-    :param owner: the worker that holds it; None while nobody does.
-    :param silent_s: for how many seconds a dead owner has certainly called nothing: its calls may have begun until its
-        next heartbeat was due, of which a lease has at least two.
-    """
-
-    resource_id: str
-    name: str
-    stack_id: str
-    traversal_id: str | None
-    owner: str | None
-    fence: int
-    silent_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class EndedTraversal:
-    """A current traversal that has failed, or is late, while its stack still says that it is in progress."""
-
-    stack_id: str
-    traversal_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A current, running traversal, and when it last made progress. All times by the database's clock.
-
-    :param stalled_at: since when it has been reported to make none; None where it has not.
-    """
-
-    stack_id: str
-    traversal_id: str
-    stalled_at: float | None
-    started_at: float
-    finished_at: float | None
-    began_at: float | None
-    now: float = field(compare=False)
-
-    @property
-    def progressed_at(self) -> float:
-        """When a step of it last began or ended."""
-        return max(self.started_at, self.finished_at or 0.0, self.began_at or 0.0)
-
-    def is_news(self, after_s: float) -> bool:
-        """Whether it stands still, or moves, and nobody has been told so."""
-        if self.stalled_at is not None:
-            return self.progressed_at > self.stalled_at
-        return self.progressed_at < self.now - after_s
 
 
 # PostgreSQL looks these up first, and once. It takes them for few, as few are at any moment, and would look them up for

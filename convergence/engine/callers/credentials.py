@@ -29,7 +29,7 @@ class UserCaller(Caller, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SuppliedCredentials:
     """The credentials that an operation brings for its stack.
 
     :param is_new: whether the stack has not had them before.
@@ -39,7 +39,9 @@ class Given:
     is_new: bool
 
     @classmethod
-    def of(cls, rows: CredentialsPort, project_id: str, credentials: Mapping[str, Any] | None) -> Given | None:
+    def of(
+        cls, rows: CredentialsPort, project_id: str, credentials: Mapping[str, Any] | None
+    ) -> SuppliedCredentials | None:
         """What a request carries; None where it brings none.
 
         :param project_id: of the caller, and so of the credentials.

@@ -16,9 +16,9 @@ from convergence.engine.compile.cache import MOST_BYTES, CompiledTemplates, Last
 from convergence.engine.compile.hiding import with_hidden
 from convergence.engine.compile.member_checks import problems_below
 from convergence.engine.compile.nested_content import told_by_members, with_asked, with_nested
-from convergence.engine.compile.nested_preview import Foresight, defaults_of
+from convergence.engine.compile.nested_preview import NestedPreview, defaults_of
 from convergence.engine.compile.submission import Submission
-from convergence.engine.compile.submission_reader import Sent
+from convergence.engine.compile.submission_reader import SubmissionReader
 from convergence.expressions import evaluator
 from convergence.resources.contract import ResourceType
 from convergence.resources.custom import installed_checks
@@ -45,7 +45,7 @@ class _FoundRight:
     circumstances: str
 
 
-class Goals:
+class TemplateCompiler:
     """Compiles templates for stacks.
 
     :param limits: what a template may hold.
@@ -74,9 +74,11 @@ class Goals:
         # What was accepted once is not questioned again: a moment in the future does not stay there.
         self.yaql = evaluator()
         self._accepted = template.Installation(limits, yaql=self.yaql, secret_policy=secret_policy)
-        self.foresight = Foresight(registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest)
+        self.foresight = NestedPreview(
+            registry, self._installation, most_bytes=limits.max_stored_bytes, deepest=deepest
+        )
         self.kept = CompiledTemplates(limits, most_bytes)
-        self.sent = Sent(limits, self._accepted, most_bytes // 16)
+        self.sent = SubmissionReader(limits, self._accepted, most_bytes // 16)
         self.submission, self.environment = self.sent.submission, self.sent.environment
         self.document = self.sent.document
         self._sound: LastUsed[_FoundRight] = LastUsed(most_bytes // 16)

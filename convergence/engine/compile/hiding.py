@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from convergence import template
 from convergence.core.model import Goal
-from convergence.engine.compile.nested_preview import ForeseenStack
+from convergence.engine.compile.nested_preview import PreviewedStack
 from convergence.template.secrets import PROPERTIES, SecretPolicy, outermost, reading, tells_hidden, with_places
 from convergence.values import replace
 
 
 def with_hidden(
-    compiled: template.Compiled, nested: Iterable[ForeseenStack], secret_policy: SecretPolicy
+    compiled: template.Compiled, nested: Iterable[PreviewedStack], secret_policy: SecretPolicy
 ) -> template.Compiled:
     """The same, with the properties noted as hidden that are hidden parameters of nested stacks.
 

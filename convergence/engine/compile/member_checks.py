@@ -19,7 +19,7 @@ from convergence.engine.compile.submission import Submission
 from convergence.errors import Problem, RequestLimitExceeded, StackValidationFailed
 from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import ForeseenTemplate
+from convergence.resources.nesting import SampleTemplate
 from convergence.resources.schema import PropertySchema
 from convergence.template.secrets import PROPERTIES, within
 from convergence.values import replace
@@ -88,7 +88,7 @@ def _problems(check: CheckSubmission, nested: Submission) -> tuple[Problem, ...]
     return ()
 
 
-def _tail(problem: Problem, each: ForeseenTemplate) -> tuple[str | int, ...] | None:
+def _tail(problem: Problem, each: SampleTemplate) -> tuple[str | int, ...] | None:
     """The way from what has been foreseen to where the problem is; None: that is somewhere else."""
     path = problem.place.path if problem.place is not None else ()
     if not each.at or not path:

@@ -12,7 +12,7 @@ from convergence.core.rows import Stack
 from convergence.engine.compile.submission import Submission
 from convergence.resources.contract import ResourceType
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import StackWanted
+from convergence.resources.nesting import DesiredStack
 from convergence.template import Compiled, Limits
 from convergence.template.environment import DRIFT_POLICIES, ENCRYPTED
 from convergence.template.mappings import SECTION, fits
@@ -31,7 +31,7 @@ _ASKING = ('resource_facade', 'ResourceFacade')
 def submission_of(
     parent: Submission,
     definition: Definition,
-    wanted: StackWanted,
+    wanted: DesiredStack,
     facade: Mapping[str, Json] | None = None,
     asked: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Submission:
@@ -116,7 +116,7 @@ def reachable(files: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
     return {name: files[name] for name in files if name in found}
 
 
-def asked_inside(kind: ResourceType[Any], definition: Definition, wanted: StackWanted) -> dict[str, tuple[str, ...]]:
+def asked_inside(kind: ResourceType[Any], definition: Definition, wanted: DesiredStack) -> dict[str, tuple[str, ...]]:
     """What the stack around a nested stack asks of the resources in it, by their names."""
     if not definition.asked or not isinstance(kind, NestedType):
         return {}

@@ -33,7 +33,7 @@ from convergence.errors import Problem
 from convergence.expressions import evaluator
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType, ProviderType
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template.environment import NAME as ENVIRONMENT
@@ -47,7 +47,7 @@ GENERATED = 'the template that it makes'
 
 
 @dataclass(frozen=True, slots=True)
-class ForeseenStack:
+class PreviewedStack:
     """A nested stack that is to be.
 
     :param definition: of the resource whose object it is.
@@ -58,17 +58,17 @@ class ForeseenStack:
     definition: Definition
     submission: Submission
     compiled: template.Compiled
-    below: tuple[ForeseenStack, ...] = ()
+    below: tuple[PreviewedStack, ...] = ()
 
 
 @dataclass(slots=True)
-class Foreseen:
+class NestedFindings:
     """What was found out of the stacks that are nested in one.
 
     :param problems: with the names of the resources that lead there.
     """
 
-    stacks: list[ForeseenStack] = field(default_factory=list)
+    stacks: list[PreviewedStack] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -95,10 +95,10 @@ class _Look:
     ignore_unknown_types: bool
     depth: int = 0
     left: int = MOST_FORESEEN
-    seen: dict[str, tuple[template.Compiled, Foreseen] | None] = field(default_factory=dict)
+    seen: dict[str, tuple[template.Compiled, NestedFindings] | None] = field(default_factory=dict)
 
 
-class Foresight:
+class NestedPreview:
     """Compiles and checks the templates of nested stacks.
 
     :param most_bytes: what a resource may store of each kind.
@@ -153,7 +153,7 @@ class Foresight:
                     self._sound.popitem(last=False)
         return found
 
-    def stacks(self, compiled: template.Compiled, submission: Submission, project_id: str) -> list[ForeseenStack]:
+    def stacks(self, compiled: template.Compiled, submission: Submission, project_id: str) -> list[PreviewedStack]:
         """The nested stacks that are to be, each with those in it, as far as they are known. Nothing is refused."""
         return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), _Way()).stacks
 
@@ -164,7 +164,7 @@ class Foresight:
         submission: Submission,
         identity: template.StackIdentity,
         context: NestingContext | None = None,
-    ) -> ForeseenStack | None:
+    ) -> PreviewedStack | None:
         """The nested stack that a resource will be; None where that cannot be known, or it will be none.
 
         :param known: its properties, as far as they are known.
@@ -179,7 +179,7 @@ class Foresight:
             return None
         inner = self._inner(definition, submission, wanted)
         try:
-            return ForeseenStack(definition, inner, self._analysed(definition, inner, undetermined, identity))
+            return PreviewedStack(definition, inner, self._analysed(definition, inner, undetermined, identity))
         except errors.StackValidationFailed:
             return None
 
@@ -199,12 +199,12 @@ class Foresight:
         )
         return with_asked(compiled, inner)
 
-    def _inner(self, definition: Definition, submission: Submission, wanted: StackWanted) -> Submission:
+    def _inner(self, definition: Definition, submission: Submission, wanted: DesiredStack) -> Submission:
         asked = asked_inside(self._registry.get(definition.type), definition, wanted)
         return submission_of(submission, definition, wanted, _facade(definition, submission), asked)
 
-    def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, way: _Way) -> Foreseen:
-        found = Foreseen()
+    def _below(self, compiled: template.Compiled, submission: Submission, look: _Look, way: _Way) -> NestedFindings:
+        found = NestedFindings()
         if len(compiled.problems):
             return found
         for definition in compiled.goal.definitions.values():
@@ -224,7 +224,7 @@ class Foresight:
             if seen is None:
                 continue
             nested, below = seen
-            found.stacks.append(ForeseenStack(definition, inner, nested, tuple(below.stacks)))
+            found.stacks.append(PreviewedStack(definition, inner, nested, tuple(below.stacks)))
             kind = self._registry.get(definition.type)
             if way.depth > look.depth or type(kind).foreseen is NestedType.foreseen:  # type: ignore[attr-defined]
                 # At the top others tell where in their properties the cause stands: see `member_checks`.
@@ -237,7 +237,7 @@ class Foresight:
 
     def _look_at(
         self, definition: Definition, inner: Submission, undetermined: frozenset[str], look: _Look, way: _Way
-    ) -> tuple[template.Compiled, Foreseen] | None:
+    ) -> tuple[template.Compiled, NestedFindings] | None:
         """The template with what is wrong in it and in what is nested in it; None where it is no template at all."""
         key = _digest([inner.content(), sorted(undetermined), way.depth, way.is_certain])
         if key in look.seen:
@@ -270,7 +270,7 @@ class Foresight:
 
     def _wanted(
         self, definition: Definition, submission: Submission, project_id: str
-    ) -> tuple[StackWanted | None, frozenset[str]]:
+    ) -> tuple[DesiredStack | None, frozenset[str]]:
         """See `_wants`, of a resource of which only what the template says is known."""
         hidden = within(definition.masked_paths, PROPERTIES)
         try:
@@ -286,7 +286,7 @@ class Foresight:
         submission: Submission,
         subject: Subject,
         context: NestingContext,
-    ) -> tuple[StackWanted | None, frozenset[str]]:
+    ) -> tuple[DesiredStack | None, frozenset[str]]:
         """What stack a resource will want, and which parameters of it nobody knows yet; None where that is open."""
         kind = self._registry.get(definition.type)
         assert isinstance(kind, NestedType)
@@ -330,13 +330,13 @@ def defaults_of(submission: Submission) -> Mapping[str, Json]:
 
 def _of_provider(
     definition: Definition, known: Any, submission: Submission
-) -> tuple[StackWanted | None, frozenset[str]]:
+) -> tuple[DesiredStack | None, frozenset[str]]:
     text = submission.files.get(definition.type)
     if text is None or not isinstance(known, dict):
         return None, frozenset()
     open_ones = frozenset(name for name, value in known.items() if template.has_unknown(value))
     given = {name: value for name, value in known.items() if name not in open_ones and value is not None}
-    return StackWanted(text, given), open_ones
+    return DesiredStack(text, given), open_ones
 
 
 def _is_told(problem: Problem) -> bool:

@@ -11,7 +11,7 @@ from convergence.db.ports import ReaderPort
 from convergence.documents import Document
 from convergence.engine.callers.permits import Permits
 from convergence.engine.compile.cache import MIB, LastUsed
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission
 from convergence.template.document import plain
 
@@ -20,12 +20,12 @@ SUBMITTED_BYTES = 16 * MIB
 All members of a group are made from one."""
 
 
-class NestedGoals:
+class NestedTemplates:
     """Compiles templates for nested stacks, and keeps what the stacks are made from that they are in."""
 
-    def __init__(self, reader: ReaderPort, goals: Goals) -> None:
+    def __init__(self, reader: ReaderPort, compiler: TemplateCompiler) -> None:
         self._reader = reader
-        self._goals = goals
+        self._compiler = compiler
         self._submitted: LastUsed[Submission] = LastUsed(SUBMITTED_BYTES)
         self._documents: LastUsed[Document] = LastUsed(SUBMITTED_BYTES)
 
@@ -43,17 +43,17 @@ class NestedGoals:
     def document(self, source: str | Mapping[str, Json]) -> Document:
         """A template as a map, to be read alone. Many stacks have the same text: it is read once."""
         if not isinstance(source, str):
-            return self._goals.document(source)
+            return self._compiler.document(source)
         document = self._documents.get(source)
         if document is None:
-            document = plain(self._goals.document(source))
+            document = plain(self._compiler.document(source))
             self._documents.keep(source, document)
         return document
 
     def compile(self, stack: Stack, submission: Submission, permits: Permits) -> template.Compiled:
-        """As `Goals.compile` does, and checks those that are alike once."""
-        return self._goals.compile(stack, submission, permits, trusting=True)
+        """As `TemplateCompiler.compile` does, and checks those that are alike once."""
+        return self._compiler.compile(stack, submission, permits, trusting=True)
 
     def keep(self, stack: Stack, row: Template, compiled: template.Compiled) -> None:
         """Keep what a template that was just stored has been compiled to."""
-        self._goals.keep(stack, row, compiled)
+        self._compiler.keep(stack, row, compiled)

@@ -17,7 +17,7 @@ GivenEnvironment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""
 
 
-class Sent:
+class SubmissionReader:
     """Reads templates and environments.
 
     :param limits: what a template may hold.

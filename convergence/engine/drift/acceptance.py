@@ -122,13 +122,13 @@ class DriftAcceptance:
         return names
 
     def _hidden(self, row: Resource) -> list[tuple[str | int, ...]]:
-        types = self._stacks.goals.types
+        types = self._stacks.compiler.types
         masked_paths = [place for each in made_from(row) for place in within(each.masked_paths, PROPERTIES)]
         return [*masked_paths, *secret_places(types, row.type, row.properties)]
 
     def _check(self, row: Resource, seen: Observation, names: Sequence[str]) -> None:
         """See that the type would take the live values in a template: the next update gives them to it."""
-        schema = PropertySchema.of(self._stacks.goals.types.get(row.type).Properties)
+        schema = PropertySchema.of(self._stacks.compiler.types.get(row.type).Properties)
         live = {**row.properties, **{name: seen.live[name] for name in names}}
         problems = schema.check(live, lambda *path: None, self._hidden(row))
         if problems:

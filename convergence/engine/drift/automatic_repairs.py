@@ -12,8 +12,8 @@ from convergence.core.request import Request
 from convergence.core.rows import Event, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ObservationsPort, ReaderPort
-from convergence.db.repositories.observations.repairs import Drifted
-from convergence.engine.compile.compiler import Goals
+from convergence.db.records import Drifted
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.drift.failed_repairs import FailedRepairs
 from convergence.engine.drift.requested_repairs import RepairOptions, cause_of, repair_of
 from convergence.engine.traversals.traversals import Overtaken, Traversals
@@ -37,7 +37,7 @@ class DriftRepairs:
         self,
         rows: ObservationsPort,
         reader: ReaderPort,
-        goals: Goals,
+        compiler: TemplateCompiler,
         traversals: Traversals,
         types: Registry,
         new_id: Callable[[], str],
@@ -45,12 +45,12 @@ class DriftRepairs:
     ) -> None:
         self._rows = rows
         self._reader = reader
-        self._goals = goals
+        self._compiler = compiler
         self._traversals = traversals
         self._types = types
         self._new_id = new_id
         self._options = options
-        self._failed = FailedRepairs(rows, reader, goals, traversals, types, options)
+        self._failed = FailedRepairs(rows, reader, compiler, traversals, types, options)
 
     def __call__(self, limit: int) -> int:
         """Begin what can begin now; how many stacks were attended to. What is wrong with one keeps no other waiting.
@@ -105,7 +105,7 @@ class DriftRepairs:
             if not seen.items() <= {row.id: row.fence for row in view.resources}.items():
                 raise Overtaken(f'what differed in stack {stack.name} was put right, or is gone')
 
-        request = repair_of(self._goals, stack, visits, cause, attempt=attempt, also=as_seen)
+        request = repair_of(self._compiler, stack, visits, cause, attempt=attempt, also=as_seen)
         LOG.info('Stack %s is repaired: %s changed outside of it', stack.name, shown)
         return request
 

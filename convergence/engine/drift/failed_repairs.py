@@ -12,7 +12,7 @@ from convergence.core.rows import Resource
 from convergence.core.views import PlanView
 from convergence.db.backoff import Backoff
 from convergence.db.ports import ObservationsPort, ReaderPort
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.drift.observation_schedule import policies_of
 from convergence.engine.drift.requested_repairs import RepairOptions, cause_of, repair_of
 from convergence.engine.traversals.traversals import Overtaken, Traversals
@@ -28,14 +28,14 @@ class FailedRepairs:
         self,
         rows: ObservationsPort,
         reader: ReaderPort,
-        goals: Goals,
+        compiler: TemplateCompiler,
         traversals: Traversals,
         types: Registry,
         options: RepairOptions,
     ) -> None:
         self._rows = rows
         self._reader = reader
-        self._goals = goals
+        self._compiler = compiler
         self._traversals = traversals
         self._types = types
         self._options = options
@@ -90,7 +90,7 @@ class FailedRepairs:
             if policies is None or not self._may(policies, request.goal.definitions, broken.values()):
                 raise Overtaken(f'what has failed of stack {stack.name} is not to be repaired any more')
 
-        request = repair_of(self._goals, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
+        request = repair_of(self._compiler, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
         LOG.info('Stack %s is repaired again, after a repair has failed: %s', stack.name, cause)
         self._traversals.start(stack, request)
         pause_s = repair_pause_s(self._options.first_pause_s, attempt)

@@ -9,7 +9,7 @@ from convergence.core.model import DriftPolicy
 from convergence.core.observation import DriftPolicies
 from convergence.core.rows import Stack
 from convergence.db.ports import EnrolmentPort, ReaderPort
-from convergence.db.repositories.observations.enrolment import Unenrolled
+from convergence.db.records import Unenrolled
 from convergence.engine.compile.submission import Submission
 from convergence.errors import ConvergenceError, DatabaseUnavailable
 from convergence.template.environment import Environment, read_environment
@@ -19,7 +19,7 @@ from convergence.template.problems import Problems
 LOG = logging.getLogger(__name__)
 
 
-class Enrolment:
+class ObservationScheduler:
     """Has the objects of stacks observed that have come to rest since.
 
     :param intervals: longest pause in seconds between two looks, by type; others are not observed.

@@ -15,7 +15,7 @@ from convergence.db.ports import RepairsPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.reads.formats import identity
 from convergence.engine.traversals.refusals import may_repair
@@ -50,7 +50,7 @@ def cause_of(what: str, attempt: int, most: int) -> str:
 
 
 def repair_of(
-    goals: Goals,
+    compiler: TemplateCompiler,
     stack: Stack,
     visits: Collection[str],
     cause: str,
@@ -71,7 +71,7 @@ def repair_of(
     """
     if stack.template_id is None or stack.template_id != stack.last_good_template_id:
         raise Overtaken(f'the goal of stack {stack.name} was never in service')
-    row, compiled = goals.stored(stack, stack.template_id)
+    row, compiled = compiler.stored(stack, stack.template_id)
     at_rest = (Status.COMPLETE, Status.FAILED) if attempt > 1 else (Status.COMPLETE,)
 
     def guard(view: PlanView) -> None:
@@ -124,7 +124,11 @@ class ResourceRepairs:
             row = self._comparable(stack, resource_name)
             try:
                 request = repair_of(
-                    self._stacks.goals, stack, [row.name], f'a repair of {row.name} was asked for', context.request_id
+                    self._stacks.compiler,
+                    stack,
+                    [row.name],
+                    f'a repair of {row.name} was asked for',
+                    context.request_id,
                 )
                 self._traversals.start(stack, request)
             except Overtaken:
@@ -146,7 +150,7 @@ class ResourceRepairs:
             raise errors.NotSupported(
                 f'Resource {name} of stack {stack.name} stands for an object that belongs to others: never changed.'
             )
-        types = self._stacks.goals.types
+        types = self._stacks.compiler.types
         if not types.nests(row.type) and not types.get(row.type).implements('observe'):
             raise errors.NotSupported(
                 f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not tell '

@@ -21,17 +21,17 @@ from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import Ports
-from convergence.db.repositories.reads.nested import NestingRow
+from convergence.db.records import NestingRow
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
-from convergence.engine.nesting.beginnings import Beginning, Beginnings, begun_before, carefully
-from convergence.engine.nesting.giving import GivenGoals, NestingLimits
+from convergence.engine.compile.compiler import TemplateCompiler
+from convergence.engine.nesting.converger import NestedConverger, NestingLimits
+from convergence.engine.nesting.desired import DesiredStacks, NestingResource
 from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
-from convergence.engine.nesting.wants import NestingResource, Wants
+from convergence.engine.nesting.starts import NestedStart, NestedStarts, carefully, started_before
 from convergence.engine.operations.actions import Present
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.traversals.refusals import may_perform
@@ -91,7 +91,7 @@ class Nesting:
     def __init__(
         self,
         ports: Ports,
-        goals: Goals,
+        compiler: TemplateCompiler,
         traversals: Traversals,
         types: Registry,
         limits: NestingLimits,
@@ -101,13 +101,13 @@ class Nesting:
         self._reader = reader = ports.reader
         self._clock = clock
         self._traversals = traversals
-        self.wants = Wants(reader, goals, types)
+        self.wants = DesiredStacks(reader, compiler, types)
         self.release = Releases(ports, types, traversals).release
-        self._present = Present(reader, goals)
-        self._beginnings = Beginnings(traversals, types, new_id)
-        plans = SnapshotPlans(reader, goals, ports.snapshots)
+        self._present = Present(reader, compiler)
+        self._beginnings = NestedStarts(traversals, types, new_id)
+        plans = SnapshotPlans(reader, compiler, ports.snapshots)
         self.snapshots = NestedSnapshots(plans, ports.snapshots, traversals, self._beginnings)
-        self.given = GivenGoals(reader, traversals, self.wants, self.snapshots, self._beginnings, limits, new_id)
+        self.given = NestedConverger(reader, traversals, self.wants, self.snapshots, self._beginnings, limits, new_id)
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Nesting:
         every = [_Asked(**{key: each[key] for key in each.keys() & _ASKED}) for each in asked]
         rows = self._rows([each.resource_id for each in every])
         until = self._clock() + TOGETHER_S
-        prepared: list[NestedStep | Beginning | None] = []
+        prepared: list[NestedStep | NestedStart | None] = []
         for each in every:
             is_late = bool(prepared) and self._clock() >= until
             prepared.append(None if is_late else carefully(each.resource_id, partial(self._prepared, each, rows)))
@@ -155,12 +155,12 @@ class Nesting:
         for _ in range(ROUNDS):
             try:
                 found = self._prepared(asked, rows)
-                return _answer(self._beginnings.begin(found) if isinstance(found, Beginning) else found)
+                return _answer(self._beginnings.begin(found) if isinstance(found, NestedStart) else found)
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 rows = self._rows([asked.resource_id])
         raise errors.Conflict(f'the nested stack {asked.resource_id} keeps changing')
 
-    def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | Beginning:
+    def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | NestedStart:
         held = replace(_held(asked, rows), step=asked.step, ends=asked.ends)
         if asked.node is not None:
             claimed_for = (held.traversal.id, asked.node)
@@ -196,7 +196,7 @@ class Nesting:
     # --- acting -----------------------------------------------------------------------------------------------
 
     def _begun_before(self, held: NestingResource) -> NestedStep | None:
-        begun = begun_before(held)
+        begun = started_before(held)
         if begun is None or held.handoff is None:
             return None
         nodes = self._reader.nodes(begun.traversal_id)
@@ -205,7 +205,7 @@ class Nesting:
         numbers = [node.number for node in ready if node.number not in behind]
         return replace(begun, handoff=held.handoff.released(begun.traversal_id, numbers))
 
-    def _act(self, held: NestingResource, fence: int) -> NestedStep | Beginning:
+    def _act(self, held: NestingResource, fence: int) -> NestedStep | NestedStart:
         action, present = held.row.action, held.present
         if present is not None and present.deleted_at is not None:
             return NestedStep(is_gone=True)
@@ -215,7 +215,7 @@ class Nesting:
             return self._perform(held, fence, present)
         return self.given.converge(held, fence, present)
 
-    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
+    def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         if present is None:
             return NestedStep(is_gone=True)
         definition = held.row.definition
@@ -240,7 +240,7 @@ class Nesting:
         )
         return self._beginnings.start(present, held, request)
 
-    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
+    def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         action = held.row.action
         if present is None:
             return NestedStep(is_gone=True)

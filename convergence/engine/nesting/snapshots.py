@@ -13,8 +13,8 @@ from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.callers.caller import Caller
-from convergence.engine.nesting.beginnings import Beginning, Beginnings
-from convergence.engine.nesting.wants import NestingResource
+from convergence.engine.nesting.desired import NestingResource
+from convergence.engine.nesting.starts import NestedStart, NestedStarts
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.traversals.refusals import may_perform
 from convergence.engine.traversals.traversals import Traversals
@@ -26,14 +26,14 @@ class NestedSnapshots:
     """Takes and deletes the parts that nested stacks have in the snapshots of others."""
 
     def __init__(
-        self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, beginnings: Beginnings
+        self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, beginnings: NestedStarts
     ) -> None:
         self.plans = plans
         self._rows = rows
         self._traversals = traversals
         self._beginnings = beginnings
 
-    def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep | Beginning:
+    def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep | NestedStart:
         """Begin to take the part of a stack, unless that is done.
 
         :raises Invalid: it has failed.

@@ -16,9 +16,10 @@ from functools import partial
 from typing import Protocol
 
 from convergence.concurrency import Lock, RunningThread, ThreadEvent, start_thread
-from convergence.db.ports import ALL_PENDING, PendingPort, SweepsPort
+from convergence.db.null_ports import ALL_PENDING
+from convergence.db.ports import PendingPort, SweepsPort
+from convergence.db.records import RelayTask
 from convergence.db.repositories.outbox import Outbox
-from convergence.db.repositories.pending import RelayTask
 from convergence.db.repositories.webhooks import Delivery, Webhook, WebhookRows
 from convergence.engine.notifications.progress import ProgressReports
 from convergence.engine.notifications.sending import NotDelivered, Sender

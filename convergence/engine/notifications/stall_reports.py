@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from convergence.core.stall import moving, stalled
 from convergence.db.ports import ReaderPort
-from convergence.db.repositories.reads.inspection import FrontierNode
-from convergence.db.repositories.sweeps import Standing
+from convergence.db.records import FrontierNode, Standing
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
 from convergence.engine.reads.formats import moment

@@ -15,7 +15,7 @@ from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.reads import formats
@@ -102,8 +102,10 @@ class Abandonment(Reading[ReaderPort]):
     :param enabled: whether stacks may be abandoned.
     """
 
-    def __init__(self, stacks: Stacks, goals: Goals, traversals: Traversals, *, enabled: bool = False) -> None:
-        super().__init__(stacks.reader, goals)
+    def __init__(
+        self, stacks: Stacks, compiler: TemplateCompiler, traversals: Traversals, *, enabled: bool = False
+    ) -> None:
+        super().__init__(stacks.reader, compiler)
         self._stacks = stacks
         self._traversals = traversals
         self._enabled = enabled
@@ -159,7 +161,7 @@ class Abandonment(Reading[ReaderPort]):
         """What a stack was asked to be, and the parameters that its template declares."""
         submission = Submission.from_content(self._template(stack).content)
         compiled = self._compiled(stack)
-        content = {**submission.content(), 'template': self._goals.document(submission.template)}
+        content = {**submission.content(), 'template': self._compiler.document(submission.template)}
         return content, compiled.parameters if compiled else None
 
     def _data(
@@ -170,7 +172,7 @@ class Abandonment(Reading[ReaderPort]):
         nested: Mapping[str, Document] | None = None,
     ) -> Document:
         parts, parameters = content or self._content(stack)
-        return data_of(stack, parts, rows, parameters, self._goals.secrets_of, nested)
+        return data_of(stack, parts, rows, parameters, self._compiler.secrets_of, nested)
 
     def _below(self, rows: Sequence[Resource], *, at_rest: bool = False) -> dict[str, Document]:
         """The data of the stacks that are the objects of some rows, by the keys of those.
@@ -180,7 +182,7 @@ class Abandonment(Reading[ReaderPort]):
         """
         found: dict[str, Document] = {}
         for row in rows:
-            stack = self._reader.stack(row.token) if self._goals.types.nests(row.type) and row.token else None
+            stack = self._reader.stack(row.token) if self._compiler.types.nests(row.type) and row.token else None
             if stack is None or stack.deleted_at is not None or stack.template_id is None:
                 continue
             if at_rest and stack.status is Status.IN_PROGRESS:

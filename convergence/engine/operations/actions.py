@@ -17,7 +17,7 @@ from convergence.db.scopes import HeldResource
 from convergence.db.transaction import Transactions
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.traversals.refusals import may_perform
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
@@ -29,9 +29,9 @@ MARKED = 'state changed by resource_mark_unhealthy api'
 class Present:
     """What a stack is now: the goal of its current traversal."""
 
-    def __init__(self, reader: ReaderPort, goals: Goals) -> None:
+    def __init__(self, reader: ReaderPort, compiler: TemplateCompiler) -> None:
         self._reader = reader
-        self._goals = goals
+        self._compiler = compiler
 
     def goal(self, stack: Stack) -> tuple[Template | None, Goal]:
         """Its template row and goal; None, and nothing wanted, for a stack that was rolled back to nothing.
@@ -44,7 +44,7 @@ class Present:
         if traversal.template_id is None:
             return None, Goal()
         try:
-            row, compiled = self._goals.stored(stack, traversal.template_id)
+            row, compiled = self._compiler.stored(stack, traversal.template_id)
         except errors.EntityNotFound:
             raise Overtaken(f'stack {stack.name} has moved on') from None
         return row, compiled.goal

@@ -13,7 +13,7 @@ from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
 from convergence.engine.callers.permits import Permits
 from convergence.engine.compile.submission import Submission
-from convergence.engine.operations.requests import require_traversal
+from convergence.engine.operations.preconditions import require_traversal
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.reads import formats
 from convergence.engine.traversals.refusals import may_go_back, no_way_back
@@ -100,4 +100,4 @@ def earlier(stacks: Stacks, stack: Stack, context: Caller) -> tuple[Template, Co
     row = stacks.reader.template(template_id)
     if row is None:
         raise Overtaken(f'stack {stack.name} has moved on')
-    return row, stacks.goals.compile(stack, Submission.from_content(row.content), Permits.of(context))
+    return row, stacks.compiler.compile(stack, Submission.from_content(row.content), Permits.of(context))

@@ -8,7 +8,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort, SnapshotsPort
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.abandonment import data_of
 from convergence.engine.operations.actions import Present, still
@@ -24,9 +24,9 @@ PART_OF = 'part_of'
 class SnapshotPlans:
     """Makes the requests for snapshots, be they of a whole tree or of a stack in it."""
 
-    def __init__(self, reader: ReaderPort, goals: Goals, rows: SnapshotsPort) -> None:
-        self._goals = goals
-        self._present = Present(reader, goals)
+    def __init__(self, reader: ReaderPort, compiler: TemplateCompiler, rows: SnapshotsPort) -> None:
+        self._compiler = compiler
+        self._present = Present(reader, compiler)
         self._rows = rows
 
     def taking(
@@ -43,7 +43,7 @@ class SnapshotPlans:
         def beside(view: PlanView) -> tuple[Effect, ...]:
             now = view.stack
             assert now is not None
-            resources = data_of(now, {**content}, view.resources, None, self._goals.secrets_of)['resources']
+            resources = data_of(now, {**content}, view.resources, None, self._compiler.secrets_of)['resources']
             for each in resources.values():
                 del each['resource_data']  # private to the types; whoever restores has it in the rows and items
             whole: dict[str, Json] = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}

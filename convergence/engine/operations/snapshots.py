@@ -16,7 +16,7 @@ from convergence.db.scopes import StackAlone
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
 from convergence.engine.callers.permits import Permits
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.goal_rows import template_row
 from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.abandonment import nested_data
@@ -38,7 +38,7 @@ class Snapshots:
     def __init__(
         self,
         stacks: Stacks,
-        goals: Goals,
+        compiler: TemplateCompiler,
         traversals: Traversals,
         rows: SnapshotsPort,
         new_id: Callable[[], str],
@@ -46,8 +46,8 @@ class Snapshots:
         most: int | None = 32,
     ) -> None:
         self._stacks = stacks
-        self._goals = goals
-        self._plans = SnapshotPlans(stacks.reader, goals, rows)
+        self._compiler = compiler
+        self._plans = SnapshotPlans(stacks.reader, compiler, rows)
         self._traversals = traversals
         self._rows = rows
         self._new_id = new_id
@@ -117,7 +117,7 @@ class Snapshots:
             state = 'being deleted' if snapshot.deleting else f'SNAPSHOT_{snapshot.status}'
             raise errors.NotSupported(f'Restoring from snapshot {snapshot_id}, which is {state}, is not supported.')
         submission = Submission.from_content(snapshot.content)
-        compiled = self._goals.compile(stack, submission, Permits.of(context))
+        compiled = self._compiler.compile(stack, submission, Permits.of(context))
 
         def guard(view: PlanView) -> None:
             assert view.stack is not None
@@ -134,7 +134,7 @@ class Snapshots:
             request_id=context.request_id,
         )
         self._traversals.start(stack, request)
-        self._goals.keep(stack, row, compiled)
+        self._compiler.keep(stack, row, compiled)
 
     # --- parts ------------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Snapshots:
             'id': stack.id,
             'project_id': stack.project_id,
             'tags': snapshot.content.get('tags'),
-            'template': self._goals.document(submission.template),
+            'template': self._compiler.document(submission.template),
             'environment': formats.environment(submission.environment, self._parameters(stack, submission)),
             'files': dict(submission.files),
             'resources': self._resources(snapshot),
@@ -190,7 +190,7 @@ class Snapshots:
     def _parameters(self, stack: Stack, submission: Submission) -> Mapping[str, template.Parameter] | None:
         """What the template of a snapshot declares; None where it cannot be read any more."""
         try:
-            compiled, _ = self._goals.inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
+            compiled, _ = self._compiler.inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
         except errors.UserError:
             return None
         parameters: Mapping[str, template.Parameter] = compiled.parameters

@@ -13,23 +13,24 @@ from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.core.ways import Consequence, Operation
-from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, ReaderPort
+from convergence.db.null_ports import NO_CREDENTIALS
+from convergence.db.ports import CredentialsPort, ReaderPort
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.callers.credentials import Given
+from convergence.engine.callers.credentials import SuppliedCredentials
 from convergence.engine.callers.permits import Permits
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.goal_rows import template_row
 from convergence.engine.compile.submission import Submission
 from convergence.engine.notifications.sinks import EventSinks
 from convergence.engine.operations.adoption import Adoption
 from convergence.engine.operations.options import StackLimits, StackOptions
-from convergence.engine.operations.requests import RequestMark, require_traversal
-from convergence.engine.operations.update_requests import SentGoal, amounts_to
+from convergence.engine.operations.preconditions import RequestMark, require_traversal
+from convergence.engine.operations.update_requests import UpdateRequest, merge_update
 from convergence.engine.reads import formats
 from convergence.engine.traversals.endings import AlreadyDeleting, may_leave, not_deleting, still_fails, taken_back
 from convergence.engine.traversals.refusals import may_cancel, may_get_goal
-from convergence.engine.traversals.starts import Start
+from convergence.engine.traversals.start import TraversalStart
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 from convergence.values import replace
 
@@ -52,7 +53,7 @@ class Stacks:
     def __init__(
         self,
         reader: ReaderPort,
-        goals: Goals,
+        compiler: TemplateCompiler,
         traversals: Traversals,
         limits: StackLimits,
         new_id: Callable[[], str],
@@ -60,8 +61,8 @@ class Stacks:
         release: Callable[[str, str], None] = to_nobody,
     ) -> None:
         self.reader = reader
-        self.goals = goals
-        self.submission = goals.submission
+        self.compiler = compiler
+        self.submission = compiler.submission
         self._traversals = traversals
         self._limits = limits
         self._new_id = new_id
@@ -89,7 +90,7 @@ class Stacks:
         options = StackOptions.of(args)
         adoption = _adoption(options, may_adopt=self._limits.may_adopt)
         if adoption is not None:
-            given = adoption.over(self.goals.environment(params or {}), files)
+            given = adoption.over(self.compiler.environment(params or {}), files)
             template, params, files = given.template, given.environment, given.files
         elif template is None:
             raise errors.Invalid('template: a new stack needs one')
@@ -102,13 +103,13 @@ class Stacks:
         try:
             stack, compiled = self.prospective(context, stack_name, options, submission)
             stack = replace(stack, request_key=mark.key, request_digest=mark.digest)
-            lent = Given.of(self._credentials, context.project_id, credentials)
+            lent = SuppliedCredentials.of(self._credentials, context.project_id, credentials)
             if lent is not None:
                 stack = replace(stack, credentials_id=lent.id)
             request = self._request(action, stack, submission, compiled, options, context, self._may_create)
             if adoption is not None:
                 request = replace(request, offered=adoption.offered)
-            self._traversals.begin(Start.of_new(stack, request))
+            self._traversals.begin(TraversalStart.of_new(stack, request))
         except errors.StackExists:
             # The same request may have come twice at the same time.
             made = self._made_by(context, mark)
@@ -136,18 +137,20 @@ class Stacks:
         options = StackOptions.of(args)
         if not options.existing and options.tags is None:
             options = replace(options, tags=())
-        sent = SentGoal(template, params, files, environment_files)
+        sent = UpdateRequest(template, params, files, environment_files)
         lent = None
         for _ in range(ROUNDS):
             try:
                 proposal = self.proposed(context, stack_identity, options, sent)
-                lent = lent or Given.of(self._credentials, context.project_id, credentials)
+                lent = lent or SuppliedCredentials.of(self._credentials, context.project_id, credentials)
                 return self._update(context, proposal, options, lent)
             except Overtaken:
                 continue
         raise errors.ActionInProgress(f'Stack {_called(stack_identity)} keeps changing; repeat the update.')
 
-    def _update(self, context: Caller, proposal: Proposal, options: StackOptions, lent: Given | None) -> Document:
+    def _update(
+        self, context: Caller, proposal: Proposal, options: StackOptions, lent: SuppliedCredentials | None
+    ) -> Document:
         stack, submission, compiled = proposal
 
         def guard(view: PlanView) -> None:
@@ -182,7 +185,7 @@ class Stacks:
         """
         stack = self.find(context, stack_identity)
         leaves = frozenset(leave or ())
-        lent = Given.of(self._credentials, context.project_id, credentials)
+        lent = SuppliedCredentials.of(self._credentials, context.project_id, credentials)
 
         def guard(view: PlanView) -> None:
             require_traversal(view.stack, expected_traversal)
@@ -190,7 +193,7 @@ class Stacks:
             may_leave(stack, leaves, view)
 
         left = [
-            row for row in self.reader.resources_named(stack.id, sorted(leaves)) if self.goals.types.nests(row.type)
+            row for row in self.reader.resources_named(stack.id, sorted(leaves)) if self.compiler.types.nests(row.type)
         ]
         try:
             self._traversals.start(
@@ -272,7 +275,7 @@ class Stacks:
         if self.reader.stack_named(context.project_id, stack_name) is not None:
             raise errors.StackExists(f'The Stack ({stack_name}) already exists.')
         stack = self._new_stack(context, stack_name, options)
-        compiled = self.goals.compile(stack, submission, Permits.of(context))
+        compiled = self.compiler.compile(stack, submission, Permits.of(context))
         self.event_sinks.require(context.project_id, submission)
         return stack, compiled
 
@@ -283,15 +286,17 @@ class Stacks:
             mark.check(made)
         return made
 
-    def proposed(self, context: Caller, stack_identity: Document, options: StackOptions, sent: SentGoal) -> Proposal:
+    def proposed(
+        self, context: Caller, stack_identity: Document, options: StackOptions, sent: UpdateRequest
+    ) -> Proposal:
         """What an update would make of a stack: the stack as it is, and its new goal. Changes nothing.
 
         :raises StackValidationFailed: carries everything that is wrong with the goal.
         """
         stack = self.find(context, stack_identity)
         may_get_goal(stack)
-        submission = amounts_to(sent, stack, options, self.goals, self.reader)
-        compiled = self.goals.compile(stack, submission, Permits.of(context))
+        submission = merge_update(sent, stack, options, self.compiler, self.reader)
+        compiled = self.compiler.compile(stack, submission, Permits.of(context))
         self.event_sinks.require(stack.project_id, submission, stack.id)
         return stack, submission, compiled
 
@@ -346,7 +351,7 @@ class Stacks:
 
     def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
         if request.template is not None:
-            self.goals.keep(stack, request.template, compiled)
+            self.compiler.keep(stack, request.template, compiled)
 
 
 def _adoption(options: StackOptions, *, may_adopt: bool) -> Adoption | None:

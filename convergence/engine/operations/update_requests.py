@@ -9,7 +9,7 @@ from convergence import errors
 from convergence.core.model import Json
 from convergence.core.rows import Stack
 from convergence.db.ports import ReaderPort
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission, merged
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.traversals.traversals import Overtaken
@@ -18,7 +18,7 @@ from convergence.values import replace
 
 
 @dataclass(frozen=True, slots=True)
-class SentGoal:
+class UpdateRequest:
     """What an update brings, as in the field's RPC; what is None was not sent."""
 
     template: str | Mapping[str, Json] | None
@@ -27,7 +27,9 @@ class SentGoal:
     environment_files: Sequence[str] | None
 
 
-def amounts_to(sent: SentGoal, stack: Stack, options: StackOptions, goals: Goals, reader: ReaderPort) -> Submission:
+def merge_update(
+    sent: UpdateRequest, stack: Stack, options: StackOptions, compiler: TemplateCompiler, reader: ReaderPort
+) -> Submission:
     """What `stack` shall be after an update.
 
     :raises Invalid: the update brings no template, and does not say that the existing one stays.
@@ -36,15 +38,15 @@ def amounts_to(sent: SentGoal, stack: Stack, options: StackOptions, goals: Goals
     if not options.existing:
         if sent.template is None:
             raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
-        return goals.submission(sent.template, sent.params, sent.files, sent.environment_files)
+        return compiler.submission(sent.template, sent.params, sent.files, sent.environment_files)
     row = reader.template(stack.template_id or '')
     if row is None:
         raise Overtaken(f'stack {stack.name} has got another goal')
     present = Submission.from_content(row.content)
     source = present.template if sent.template is None else sent.template
     everything = {**present.files, **(sent.files or {})}
-    change = goals.submission(source, sent.params, everything, sent.environment_files)
-    hidden = goals.kept_hidden(stack, present.environment, change.environment)
+    change = compiler.submission(source, sent.params, everything, sent.environment_files)
+    hidden = compiler.kept_hidden(stack, present.environment, change.environment)
     whole = merged(present, None if sent.template is None else change, laid_over(change.environment, hidden))
     shown = {**present.environment_files, **change.environment_files}
     environment = _without(whole.environment, options.clear_parameters)

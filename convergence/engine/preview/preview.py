@@ -7,18 +7,19 @@ from typing import Any, TypeVar
 
 from convergence.core.failure import way_back
 from convergence.core.model import Json
-from convergence.db.ports import NO_CREDENTIALS, NOTHING_OBSERVED, CredentialsPort, KnownObjectsPort, ReaderPort
+from convergence.db.null_ports import NO_CREDENTIALS, NOTHING_OBSERVED
+from convergence.db.ports import CredentialsPort, KnownObjectsPort, ReaderPort
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.callers.credentials import Given
+from convergence.engine.callers.credentials import SuppliedCredentials
 from convergence.engine.compile.goal_rows import summary
 from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.operations.rollbacks import earlier, is_taken_back
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.operations.update_requests import SentGoal
+from convergence.engine.operations.update_requests import UpdateRequest
+from convergence.engine.preview.changes import ChangePreview, StackGoal, deleted_with
 from convergence.engine.preview.drifted import mark_drifted
-from convergence.engine.preview.foretelling import Foretelling, StackGoal, deleted_with
 from convergence.engine.questions.inquiry import NO_ID, Inquiry
 from convergence.engine.questions.planned_changes import PreviewedAction
 from convergence.engine.questions.worker_questions import WANTS_CREDENTIALS, QuestionsPort
@@ -78,10 +79,10 @@ class Previews:
         # The id that it is compiled with is none that it will have.
         shown = replace(stack, id=NO_ID)
         goal = StackGoal(shown, (), compiled, submission)
-        lent = Given.of(self._credentials, context.project_id, credentials)
+        lent = SuppliedCredentials.of(self._credentials, context.project_id, credentials)
         inquiry = Inquiry(credentials_id=lent.id if lent is not None else '')
 
-        def foretell(told: Foretelling) -> list[Any]:
+        def foretell(told: ChangePreview) -> list[Any]:
             return [*told.in_order(goal)] if options.show_nested else told.in_lists(goal)
 
         resources = self._foretold(context, inquiry, foretell)
@@ -106,11 +107,11 @@ class Previews:
         A resource of the stack whose object is known to have changed outside of it has `changed_outside`: why, and
         `since` when. Whether the update puts that right is another matter.
         """
-        options, sent = StackOptions.of(args), SentGoal(template, params, files, environment_files)
+        options, sent = StackOptions.of(args), UpdateRequest(template, params, files, environment_files)
         stack, submission, compiled = self._stacks.proposed(context, stack_identity, options, sent)
         goal = StackGoal(stack, self._reader.resources(stack.id), compiled, submission)
 
-        def foretell(told: Foretelling) -> dict[str, list[Document]]:
+        def foretell(told: ChangePreview) -> dict[str, list[Document]]:
             lists = told.update(goal, observes=options.converge)
             mark_drifted(lists, self._objects.known([stack.id], drifted=True))
             if options.show_nested:
@@ -134,7 +135,7 @@ class Previews:
         row, compiled = earlier(self._stacks, stack, context)
         goal = StackGoal(stack, rows, compiled, Submission.from_content(row.content))
 
-        def foretell(told: Foretelling) -> dict[str, list[Document]]:
+        def foretell(told: ChangePreview) -> dict[str, list[Document]]:
             lists = told.update(goal)
             if show_nested:
                 told.add_nested(lists, goal)
@@ -142,10 +143,10 @@ class Previews:
 
         return self._foretold(context, Inquiry(stack.id), foretell)
 
-    def _foretold(self, context: Caller, inquiry: Inquiry, foretell: Callable[[Foretelling], R]) -> R:
+    def _foretold(self, context: Caller, inquiry: Inquiry, foretell: Callable[[ChangePreview], R]) -> R:
         """What is foretold when types have been asked about it, all at once."""
         asked = inquiry if self._workers is not None else None
-        found = foretell(Foretelling(self._reader, self._registry, self._stacks, asked))
+        found = foretell(ChangePreview(self._reader, self._registry, self._stacks, asked))
         if self._workers is None or not inquiry.ask(self._workers, context):
             return found
-        return foretell(Foretelling(self._reader, self._registry, self._stacks, asked))
+        return foretell(ChangePreview(self._reader, self._registry, self._stacks, asked))

@@ -14,7 +14,7 @@ from convergence.db.ports import ObservationsPort, RosterPort
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
@@ -34,12 +34,12 @@ class DriftReads(Reading[StackReader]):
     def __init__(
         self,
         reader: StackReader,
-        goals: Goals,
+        compiler: TemplateCompiler,
         objects: ObservationsPort,
         roster: RosterPort,
         enrol: Callable[[Stack], None],
     ) -> None:
-        super().__init__(reader, goals)
+        super().__init__(reader, compiler)
         self._objects = objects
         self._roster = roster
         self._enrol = enrol
@@ -128,21 +128,21 @@ class DriftReads(Reading[StackReader]):
         if not isinstance(resolved, dict):
             return {}
         resolved = self._with_defaults(row.type, with_accepted(row.accepted, resolved)[0])
-        shown = masked_at(resolved, [*hidden, *secret_places(self._goals.types, definition.type, resolved)])
+        shown = masked_at(resolved, [*hidden, *secret_places(self._compiler.types, definition.type, resolved)])
         masked: Mapping[str, Json] = without(shown, definition.secrets)
         return masked
 
     def _with_defaults(self, type_name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
         """Properties with what the type takes for those that the template leaves out."""
         try:
-            kind = self._goals.types.get(type_name)
+            kind = self._compiler.types.get(type_name)
         except errors.EntityNotFound:
             return dict(properties)
         return {**PropertySchema.of(kind.Properties).canonical({}), **properties}
 
     def _shown_object(self, path: str, each: KnownObject, goal: Mapping[str, Json]) -> Document:
         row, seen = each.row, each.observation
-        secrets = self._goals.secrets_of(row)
+        secrets = self._compiler.secrets_of(row)
         hides, applied = self._hidden_names(row), self._with_defaults(row.type, row.properties)
 
         def shown(name: str, value: Json) -> Json:
@@ -181,7 +181,7 @@ class DriftReads(Reading[StackReader]):
             for definition in made_from(row)
             for place in (
                 *within(definition.masked_paths, PROPERTIES),
-                *secret_places(self._goals.types, row.type, row.properties),
+                *secret_places(self._compiler.types, row.type, row.properties),
             )
         ]
         return {place[0] if place else None for place in places}

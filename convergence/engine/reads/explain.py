@@ -9,12 +9,13 @@ from typing import Any
 from convergence.core.failure import cancelling
 from convergence.core.model import UNDER_WAY, Action, NodeStatus, Status, TraversalStatus
 from convergence.core.rows import Resource, Stack, Traversal
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
-from convergence.db.repositories.reads.inspection import FrontierNode
+from convergence.db.null_ports import NOTHING_OBSERVED
+from convergence.db.ports import KnownObjectsPort
+from convergence.db.records import FrontierNode
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
@@ -36,8 +37,10 @@ class ExplainReads(Reading[StackReader]):
     :param objects: what is known of objects.
     """
 
-    def __init__(self, reader: StackReader, goals: Goals, objects: KnownObjectsPort = NOTHING_OBSERVED) -> None:
-        super().__init__(reader, goals)
+    def __init__(
+        self, reader: StackReader, compiler: TemplateCompiler, objects: KnownObjectsPort = NOTHING_OBSERVED
+    ) -> None:
+        super().__init__(reader, compiler)
         self._objects = objects
 
     def stack_explain(

@@ -12,7 +12,7 @@ from convergence.core.conditions import Condition
 from convergence.core.model import Action, Json
 from convergence.core.observation import DriftSummary
 from convergence.core.rows import Event, Resource, Stack
-from convergence.db.repositories.roster import Service
+from convergence.db.records import Service
 from convergence.documents import Document
 from convergence.engine.compile.goal_rows import PARAMETER_TYPES, parameter_texts
 from convergence.engine.reads.members import ShownMember

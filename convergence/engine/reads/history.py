@@ -13,7 +13,7 @@ from convergence.db.repositories.reads.overview import Overview
 from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.reads import formats
 from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.explain import traversal_document
@@ -26,8 +26,8 @@ NEWEST = 100
 class HistoryReads(Reading[StackReader]):
     """Questions about the operations on a stack, and about its graph."""
 
-    def __init__(self, reader: StackReader, goals: Goals, objects: KnownObjectsPort) -> None:
-        super().__init__(reader, goals)
+    def __init__(self, reader: StackReader, compiler: TemplateCompiler, objects: KnownObjectsPort) -> None:
+        super().__init__(reader, compiler)
         self._objects = objects
 
     def list_traversals(

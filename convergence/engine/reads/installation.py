@@ -7,14 +7,15 @@ from typing import Any
 
 from convergence import errors
 from convergence.core.model import Json
-from convergence.db.ports import NO_CREDENTIALS, CredentialsPort, RosterPort
+from convergence.db.null_ports import NO_CREDENTIALS
+from convergence.db.ports import CredentialsPort, RosterPort
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.callers.credentials import Given
+from convergence.engine.callers.credentials import SuppliedCredentials
 from convergence.engine.callers.permits import Permits
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.goal_rows import template_description
-from convergence.engine.compile.nested_preview import ForeseenStack
+from convergence.engine.compile.nested_preview import PreviewedStack
 from convergence.engine.compile.submission import Submission
 from convergence.engine.questions.inquiry import Doubt, Inquiry, doubts
 from convergence.engine.questions.worker_questions import WANTS_CREDENTIALS, QuestionsPort
@@ -43,7 +44,7 @@ class InstallationReads:
 
     def __init__(
         self,
-        goals: Goals,
+        compiler: TemplateCompiler,
         registry: Registry,
         roster: RosterPort,
         version: str,
@@ -54,7 +55,7 @@ class InstallationReads:
         self._workers = workers
         self._credentials = credentials
         self._has_database = has_database
-        self._goals = goals
+        self._compiler = compiler
         self._registry = registry
         self._roster = roster
         self._version = version
@@ -85,8 +86,8 @@ class InstallationReads:
         :raises Invalid: a number is that of no error.
         """
         ignored = _ignored(ignorable_errors)
-        submission = self._goals.submission(template, params, files, environment_files)
-        compiled, warnings = self._goals.inspect(
+        submission = self._compiler.submission(template, params, files, environment_files)
+        compiled, warnings = self._compiler.inspect(
             context.project_id or '',
             submission,
             Permits.of(context),
@@ -95,10 +96,10 @@ class InstallationReads:
         document = self._declared(compiled, template)
         document['Environment'] = formats.sent_environment(submission.environment, compiled.parameters)
         if show_nested:
-            foreseen = self._goals.foresight.stacks(compiled, submission, context.project_id or '')
+            foreseen = self._compiler.foresight.stacks(compiled, submission, context.project_id or '')
             nested = self._nested_parameters(foreseen)
             document |= {'NestedParameters': nested} if nested else {}
-        lent = Given.of(self._credentials, context.project_id, credentials)
+        lent = SuppliedCredentials.of(self._credentials, context.project_id, credentials)
         inquiry = Inquiry(credentials_id=lent.id if lent is not None else '')
         warnings += self._doubts(context, compiled, submission, inquiry)
         if inquiry.wants_credentials:
@@ -117,7 +118,7 @@ class InstallationReads:
         if self._workers is None:
             return []
         project_id = context.project_id or ''
-        whole = [compiled, *_all(self._goals.foresight.stacks(compiled, submission, project_id))]
+        whole = [compiled, *_all(self._compiler.foresight.stacks(compiled, submission, project_id))]
 
         def doubted() -> list[Doubt]:
             identity = StackIdentity('', '', project_id)
@@ -140,11 +141,11 @@ class InstallationReads:
                 if not parameter.pseudo
             },
         }
-        whole = self._goals.document(source)
+        whole = self._compiler.document(source)
         groups = whole.get('parameter_groups') or whole.get('ParameterGroups')
         return {**document, 'ParameterGroups': groups} if groups else document
 
-    def _nested_parameters(self, foreseen: Iterable[ForeseenStack]) -> Document:
+    def _nested_parameters(self, foreseen: Iterable[PreviewedStack]) -> Document:
         """What the templates of nested stacks declare, by the names of the resources whose objects they are."""
         documents: Document = {}
         for each in foreseen:
@@ -267,7 +268,7 @@ class InstallationReads:
         return self._version
 
 
-def _all(stacks: Iterable[ForeseenStack]) -> Iterator[Compiled]:
+def _all(stacks: Iterable[PreviewedStack]) -> Iterator[Compiled]:
     """The templates of nested stacks, and of those in them."""
     for each in stacks:
         yield each.compiled

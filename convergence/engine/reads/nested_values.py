@@ -15,7 +15,7 @@ from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.resources.attributes import attribute_names, read_attribute
 from convergence.resources.contract import PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
@@ -27,9 +27,9 @@ from convergence.values import replace
 class NestedReads:
     """Reads nested stacks for the workers that drive the resources whose objects they are."""
 
-    def __init__(self, reader: ReaderPort, goals: Goals) -> None:
+    def __init__(self, reader: ReaderPort, compiler: TemplateCompiler) -> None:
         self._reader = reader
-        self._goals = goals
+        self._compiler = compiler
 
     def read_nested_stack(self, context: Caller, stack_id: str) -> Document:
         """What a nested stack tells to others: the fields of `NestedValues`.
@@ -43,13 +43,13 @@ class NestedReads:
         stack = self._reader.stack(stack_id)
         if stack is None or stack.deleted_at is not None or stack.template_id is None:
             raise errors.EntityNotFound('Stack', stack_id)
-        compiled = self._goals.compiled(stack, stack.template_id)
+        compiled = self._compiler.compiled(stack, stack.template_id)
         rows = in_service(self._reader.resources(stack.id), stack.template_id)
         inputs = {name: row.output for name, row in rows.items() if row.output is not None}
         values, failures = {}, {}
         for name, output in compiled.outputs.items():
             try:
-                values[name] = template.resolve(output.value, inputs, self._goals.yaql)
+                values[name] = template.resolve(output.value, inputs, self._compiler.yaql)
             except errors.ConvergenceError as error:
                 failures[name] = str(error)
         return {

@@ -16,7 +16,7 @@ from convergence.core.rows import Resource, Stack, Template
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.reads.nested_values import NestedReads, as_it_is, is_out_of_date
 from convergence.resources.secrets import made_from
 from convergence.template.secrets import IsAsked, tells_hidden
@@ -30,9 +30,9 @@ ReaderT = TypeVar('ReaderT', bound=ReaderPort)
 class Reading(Generic[ReaderT]):
     """What the operations that read stacks share."""
 
-    def __init__(self, reader: ReaderT, goals: Goals) -> None:
+    def __init__(self, reader: ReaderT, compiler: TemplateCompiler) -> None:
         self._reader = reader
-        self._goals = goals
+        self._compiler = compiler
 
     def _stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Stack:
         """The stack that an identity means, deleted or not.
@@ -67,7 +67,7 @@ class Reading(Generic[ReaderT]):
         if stack.template_id is None:
             return None
         try:
-            return self._goals.compiled(stack, stack.template_id)
+            return self._compiler.compiled(stack, stack.template_id)
         except (
             errors.EntityNotFound,
             errors.StackValidationFailed,
@@ -84,11 +84,11 @@ class Reading(Generic[ReaderT]):
 
     def _up_to_date(self, stack: Stack, row: Resource) -> Resource:
         """A row with what its nested stack tells now, where that has changed since the row was told."""
-        types = self._goals.types
+        types = self._compiler.types
         if row.type not in types or not types.nests(row.type) or not is_out_of_date(row):
             return row
         try:
-            told = NestedReads(self._reader, self._goals).told(row.token or '')
+            told = NestedReads(self._reader, self._compiler).told(row.token or '')
             return as_it_is(stack, row, types.get(row.type), told)
         except errors.ConvergenceError as error:
             LOG.warning('Resource %s is shown as it was told last: %s', row.id, type(error).__name__)
@@ -112,7 +112,7 @@ class Reading(Generic[ReaderT]):
         def hides(name: str, attribute: str | None) -> bool:
             definitions = list(made_from(rows[name])) if name in rows else []
             definitions += [goal[name]] if name in goal else []
-            return any(tells_hidden(each, attribute, self._goals.secret_policy) for each in definitions)
+            return any(tells_hidden(each, attribute, self._compiler.secret_policy) for each in definitions)
 
         return hides
 

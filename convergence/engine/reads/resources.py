@@ -10,12 +10,13 @@ from convergence.core.conditions import conditions_of
 from convergence.core.model import Action, Definition, Json, Output, Status
 from convergence.core.rows import Event, Resource, Stack
 from convergence.core.software import SoftwareRowsPort
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
+from convergence.db.null_ports import NOTHING_OBSERVED
+from convergence.db.ports import KnownObjectsPort
 from convergence.db.repositories.reads.inspection import EventPage
 from convergence.db.repositories.reads.stacks import StackReader, in_service
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.questions.planned_changes import last_applied
 from convergence.engine.questions.worker_questions import LOOK_S, QuestionsPort
 from convergence.engine.reads import formats
@@ -59,12 +60,12 @@ class ResourceReads(Reading[StackReader]):
     def __init__(
         self,
         reader: StackReader,
-        goals: Goals,
+        compiler: TemplateCompiler,
         software: SoftwareRowsPort | None = None,
         objects: KnownObjectsPort = NOTHING_OBSERVED,
         workers: QuestionsPort | None = None,
     ) -> None:
-        super().__init__(reader, goals)
+        super().__init__(reader, compiler)
         self._software = software
         self._objects = objects
         self._workers = workers
@@ -158,9 +159,9 @@ class ResourceReads(Reading[StackReader]):
         nested = next(iter(self._reader.stacks_of_resources([row.id])), None)
         member = ShownMember(stack, row, parent_resource_of(self._reader, stack), nested)
         document = self._details(member, needed_by.get(resource_name, ()), outputs)
-        types = self._goals.types
+        types = self._compiler.types
         metadata = with_signals(stack, row, document['metadata'], self._reader, types, self._software)
-        document['metadata'] = without(metadata, self._goals.secrets_of(row))
+        document['metadata'] = without(metadata, self._compiler.secrets_of(row))
         now = self._read_now(context, stack, row, wanted)
         document['attributes'] |= self._attributes(row, wanted, now.attributes)
         if now.reason:
@@ -215,8 +216,8 @@ class ResourceReads(Reading[StackReader]):
         if not same or self._reader.event_page(later):
             return {}
         row = max(same, key=lambda each: each.created_at)
-        properties = shown_properties(last_applied(row)[1], row, self._goals.types)
-        shown: dict[str, Json] = without(properties, self._goals.secrets_of(row))
+        properties = shown_properties(last_applied(row)[1], row, self._compiler.types)
+        shown: dict[str, Json] = without(properties, self._compiler.secrets_of(row))
         return shown
 
     def _root(self, stack: Stack) -> Stack:
@@ -229,16 +230,21 @@ class ResourceReads(Reading[StackReader]):
             **formats.resource_summary(member, required_by),
             'description': row.definition.description if row.definition is not None else '',
             'attributes': self._attributes(row),
-            'metadata': without(_metadata(row, outputs), self._goals.secrets_of(row)),
+            'metadata': without(_metadata(row, outputs), self._compiler.secrets_of(row)),
         }
 
     def _read_now(self, context: Caller, stack: Stack, row: Resource, wanted: Collection[str]) -> TypeReply:
         """Have a worker read the attributes that are not what they were when they were last read, or never were."""
-        if self._workers is None or row.type not in self._goals.types or row.physical_id is None or row.output is None:
+        if (
+            self._workers is None
+            or row.type not in self._compiler.types
+            or row.physical_id is None
+            or row.output is None
+        ):
             return TypeReply(is_known=True)
-        kind = self._goals.types.get(row.type)
+        kind = self._compiler.types.get(row.type)
         names = attributes_to_ask_for(kind, wanted, formats.attributes(row))
-        names = tuple(name for name in names if not is_masked(row, name, self._goals.secret_policy))
+        names = tuple(name for name in names if not is_masked(row, name, self._compiler.secret_policy))
         if kind.nests or not names:
             return TypeReply(is_known=True)
         identity = (stack.id, stack.name, stack.project_id)
@@ -256,11 +262,11 @@ class ResourceReads(Reading[StackReader]):
         :param read: values that have been read now.
         """
         declared: tuple[str, ...] = ()
-        if row.output is not None and row.type in self._goals.types:
-            declared = attribute_names(self._goals.types.get(row.type))
+        if row.output is not None and row.type in self._compiler.types:
+            declared = attribute_names(self._compiler.types.get(row.type))
         attributes = {**formats.attributes(row, (*declared, *wanted)), **read}
-        shown = shown_attributes(attributes, row, self._goals.secret_policy)
-        masked: dict[str, Json] = without(shown, self._goals.secrets_of(row))
+        shown = shown_attributes(attributes, row, self._compiler.secret_policy)
+        masked: dict[str, Json] = without(shown, self._compiler.secrets_of(row))
         return masked
 
     def _required_by(self, stack: Stack, rows: Iterable[Resource]) -> dict[str, list[str]]:

@@ -8,11 +8,12 @@ from typing import Any
 from convergence import errors, logs, template
 from convergence.core.conditions import conditions
 from convergence.core.rows import Stack
-from convergence.db.ports import NOTHING_OBSERVED, KnownObjectsPort
+from convergence.db.null_ports import NOTHING_OBSERVED
+from convergence.db.ports import KnownObjectsPort
 from convergence.db.repositories.reads.stacks import StackFilter, StackReader
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.shown_outputs import ShownOutputs
 from convergence.engine.compile.submission import Submission
 from convergence.engine.reads import formats
@@ -36,11 +37,11 @@ class StackReads(Reading[StackReader]):
     def __init__(
         self,
         reader: StackReader,
-        goals: Goals,
+        compiler: TemplateCompiler,
         hidden_tags: Collection[str] = (),
         objects: KnownObjectsPort = NOTHING_OBSERVED,
     ) -> None:
-        super().__init__(reader, goals)
+        super().__init__(reader, compiler)
         self._hidden_tags = tuple(hidden_tags)
         self._objects = objects
         self._damages = Damages(reader)
@@ -104,7 +105,7 @@ class StackReads(Reading[StackReader]):
     def get_template(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The template of a stack, as a map."""
         row = self._template(self._stack(context, stack_identity))
-        return self._goals.document(Submission.from_content(row.content).template)
+        return self._compiler.document(Submission.from_content(row.content).template)
 
     def get_environment(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The environment of a stack, the values of hidden parameters masked."""
@@ -122,7 +123,7 @@ class StackReads(Reading[StackReader]):
         compiled = self._compiled(stack)
         parameters = compiled.parameters if compiled else None
         shown = {
-            name: formats.environment_file(text, self._goals.environment(text), parameters)
+            name: formats.environment_file(text, self._compiler.environment(text), parameters)
             for name, text in submission.environment_files.items()
         }
         return {**submission.files, **shown}

@@ -29,8 +29,8 @@ from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.engine.callers.permits import Permits
+from convergence.engine.nesting.desired import is_referred, members_of
 from convergence.engine.nesting.operations import Nesting
-from convergence.engine.nesting.wants import is_referred, members_of
 from convergence.engine.traversals.refusals import may_get_goal
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken
 from convergence.resources.invocation import Subject, build_call

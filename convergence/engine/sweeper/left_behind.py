@@ -11,7 +11,7 @@ from convergence.core.request import Request
 from convergence.core.rows import Event, Resource
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
-from convergence.db.repositories.sweeps import EndedTraversal
+from convergence.db.records import EndedTraversal
 from convergence.engine.traversals.traversals import Overtaken, Traversals
 
 LOG = logging.getLogger(__name__)

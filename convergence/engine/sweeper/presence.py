@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from convergence import errors
 from convergence.core.model import Json
 from convergence.db.ports import RosterPort
-from convergence.db.repositories.roster import NO_LOAD
+from convergence.db.records import NO_LOAD
 
 KINDS = ('api',)
 """Engines and workers show for themselves that they are alive: their leases guard what they do."""

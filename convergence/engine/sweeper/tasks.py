@@ -15,10 +15,9 @@ from convergence.core.claim import Worker
 from convergence.core.held import release
 from convergence.core.interrupt import give_up
 from convergence.db.backoff import Backoff
-from convergence.db.ports import ALL_PENDING, PendingPort, RosterPort, SweepsPort
-from convergence.db.repositories.pending import SweepLook, SweepTask
-from convergence.db.repositories.reads.nested import UnwantedNested
-from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, Standing
+from convergence.db.null_ports import ALL_PENDING
+from convergence.db.ports import PendingPort, RosterPort, SweepsPort
+from convergence.db.records import EndedTraversal, HeldRow, Standing, SweepLook, SweepTask, UnwantedNested
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher

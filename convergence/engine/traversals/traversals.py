@@ -27,10 +27,10 @@ from convergence.db.ports import ReaderPort
 from convergence.db.scopes import Scope, SeveralStacks, StackAlone, WholeStack
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.notifications.stall_reports import NAMED, StallReports, names_waited_for
 from convergence.engine.reads.formats import moment
-from convergence.engine.traversals.starts import Start
+from convergence.engine.traversals.start import TraversalStart
 from convergence.rpc.shares import on_behalf_of
 from convergence.values import replace
 
@@ -56,13 +56,13 @@ class Traversals:
         self,
         store: Transactions,
         reader: ReaderPort,
-        goals: Goals,
+        compiler: TemplateCompiler,
         dispatcher: Dispatcher,
         planner: Planner,
     ) -> None:
         self._store = store
         self._reader = self.reader = reader
-        self._goals = goals
+        self._compiler = compiler
         self._dispatcher = dispatcher
         self._planner = planner
         self._new_id = planner.new_id
@@ -71,10 +71,10 @@ class Traversals:
     # --- starting ---------------------------------------------------------------------------------------------
 
     def start(self, stack: Stack, request: Request, parent_resource_id: str | None = None) -> Planned:
-        """Give a stack a new traversal; see `Start.of` and `begin`."""
-        return self.begin(Start.of(stack, request, parent_resource_id))
+        """Give a stack a new traversal; see `TraversalStart.of` and `begin`."""
+        return self.begin(TraversalStart.of(stack, request, parent_resource_id))
 
-    def begin(self, start: Start) -> Planned:
+    def begin(self, start: TraversalStart) -> Planned:
         """Plan a traversal, and see to what is ready.
 
         :raises EntityNotFound: the stack has gone.
@@ -86,7 +86,7 @@ class Traversals:
         self._announce(start, planned)
         return planned
 
-    def begin_together(self, starts: Sequence[Start]) -> list[Planned | None]:
+    def begin_together(self, starts: Sequence[TraversalStart]) -> list[Planned | None]:
         """The same of several stacks that are nested in one, in one transaction.
 
         :param starts: of each the row is held whose object it is; see `SeveralStacks`.
@@ -111,17 +111,17 @@ class Traversals:
                 self._announce(start, begun[-1])
         return begun
 
-    def _named(self, start: Start) -> Start:
+    def _named(self, start: TraversalStart) -> TraversalStart:
         if start.request.traversal_id:
             return start
         return replace(start, request=replace(start.request, traversal_id=self._new_id()))
 
-    def _stored(self, start: Start) -> Planned | None:
+    def _stored(self, start: TraversalStart) -> Planned | None:
         """Which of its plans has come true, if one has."""
         plans = start.plans
         return start.stored(self._reader.traversal(plans[0].traversal.id)) if plans else None
 
-    def _decided(self, start: Start, view: PlanView | None) -> Decision[Planned] | None:
+    def _decided(self, start: TraversalStart, view: PlanView | None) -> Decision[Planned] | None:
         if view is None:
             return None
         try:
@@ -129,7 +129,7 @@ class Traversals:
         except errors.ConvergenceError:
             return None
 
-    def _accept(self, start: Start) -> Planned:
+    def _accept(self, start: TraversalStart) -> Planned:
         """Store a plan. When the answer to a commit is lost, the next attempt may be refused by what is stored by then:
         that is no refusal.
         """
@@ -147,7 +147,7 @@ class Traversals:
             raise errors.EntityNotFound('Stack', start.stack.name)
         return committed.verdict
 
-    def _announce(self, start: Start, planned: Planned) -> None:
+    def _announce(self, start: TraversalStart, planned: Planned) -> None:
         """Dispatch ready nodes, unless the caller dispatches those that need a worker; see `Handoff`."""
         stack, traversal, handoff = start.stack, planned.traversal, start.handoff
         by_caller = handoff is not None and handoff.caller_dispatches and planned.releases(handoff)
@@ -238,7 +238,7 @@ class Traversals:
 
     def _last_good(self, stack: Stack, template_id: str, failed: Traversal) -> tuple[Template, Goal]:
         try:
-            row, compiled = self._goals.stored(stack, template_id)
+            row, compiled = self._compiler.stored(stack, template_id)
         except errors.EntityNotFound:
             now = self._reader.stack(stack.id)
             if now is None or now.traversal_id != failed.id or now.last_good_template_id != template_id:

@@ -29,7 +29,7 @@ class AccessPolicy(ResourceType[AccessProperties]):
 
     Properties = AccessProperties
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[AccessProperties]) -> Answer:

@@ -42,7 +42,7 @@ class Delay(ResourceType[DelayProperties]):
     support = since('11.0.0')
     Properties = DelayProperties
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     def __init__(self, clock: Clock = system_clock, uniform: Callable[[float, float], float] = random.uniform) -> None:
         self._clock = clock

@@ -98,7 +98,7 @@ class RandomString(ResourceType[RandomProperties]):
     Properties = RandomProperties
     Attributes = RandomAttributes
     token_enforced = True  # A second create makes another string and nothing that could be left over.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[RandomProperties]) -> Answer:

@@ -92,7 +92,7 @@ class TestResource(ResourceType[TestProperties]):
     Properties = TestProperties
     Attributes = TestAttributes
     token_enforced = True
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     def __init__(self, clock: Clock = system_clock) -> None:
         self._clock = clock

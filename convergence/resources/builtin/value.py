@@ -61,7 +61,7 @@ class Value(ResourceType[ValueProperties]):
     Properties = ValueProperties
     Attributes = ValueAttributes
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[ValueProperties]) -> Answer:

@@ -91,7 +91,7 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
     Properties: ClassVar[type[Any]] = HandleProperties
     Attributes: ClassVar[type[Any] | None] = HandleAttributes
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
     takes_signals = True
 
     def __init__(self, api: AddressOfApi = nowhere) -> None:
@@ -189,7 +189,7 @@ class WaitCondition(ResourceType[ConditionProperties]):
     Properties: ClassVar[type[Any]] = ConditionProperties
     Attributes: ClassVar[type[Any] | None] = ConditionAttributes
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[ConditionProperties]) -> Answer:

@@ -38,9 +38,7 @@ PAUSE_S = 10.0
 The engine is slow, does not answer, or the types have other work to do first: then a batch only delays other threads.
 """
 
-ClaimFree: TypeAlias = Callable[
-    [Claim, Sequence[int], Callable[[Claim], bool]], Sequence[Committed[StepDecision]]
-]
+ClaimFree: TypeAlias = Callable[[Claim, Sequence[int], Callable[[Claim], bool]], Sequence[Committed[StepDecision]]]
 """See `convergence.worker.checks.steps.begin_free`."""
 
 _BEGINS = frozenset({Step.CREATE, Step.UPDATE, Step.DELETE})

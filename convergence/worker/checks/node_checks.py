@@ -16,7 +16,7 @@ from convergence.core.handoff import Handoff
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.core.results import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
-from convergence.db.repositories.sweeps import HeldRow
+from convergence.db.records import HeldRow
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.documents import Document
@@ -26,9 +26,9 @@ from convergence.worker.attempts.runner import Runner
 from convergence.worker.checks.claim_table import ClaimTable
 from convergence.worker.checks.nested_batch import NestedBatch
 from convergence.worker.checks.steps import Steps
+from convergence.worker.checks.unsaved_results import PendingResult
 from convergence.worker.scheduler.scheduler import Scheduler
 from convergence.worker.scheduler.turn import Turn
-from convergence.worker.checks.unsaved_results import PendingResult
 
 LOG = logging.getLogger(__name__)
 
@@ -220,7 +220,9 @@ class NodeChecks:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
         begun = self._ports.clock()
         with _bound(claim):
-            if answer is None and (self._ports.draining() or task.is_unwanted):  # perhaps only since the row was claimed
+            if answer is None and (
+                self._ports.draining() or task.is_unwanted
+            ):  # perhaps only since the row was claimed
                 self._let_go(claim)
                 return None
             LOG.debug('%s %s', claim.step, claim.resource.type)

@@ -20,7 +20,7 @@ from convergence.core.model import BEGINNINGS
 from convergence.core.replace import replacement
 from convergence.core.results import End, Failed, NotBegun, Parked, Result
 from convergence.core.views import NodeView
-from convergence.db.repositories.sweeps import HeldRow
+from convergence.db.records import HeldRow
 from convergence.db.scopes import FreeNodes, HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Committed, Following, Transactions
 from convergence.errors import Conflict, ConvergenceError

@@ -11,7 +11,7 @@ from functools import partial
 from convergence.concurrency import Task, ThreadEvent
 from convergence.core.interrupt import NO_NODE
 from convergence.dispatch import Dispatcher
-from convergence.rpc.shares import beneficiary, on_behalf_of
+from convergence.rpc.shares import on_behalf_of
 from convergence.worker.scheduler.constants import BACKLOG_PER_THREAD, JAMMED_S, MAX_REDELIVERIES
 from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 
@@ -57,23 +57,18 @@ class LocalQueue:
     def put_if_room(self, check: Check) -> bool:
         """Let one node wait for a thread, unless many wait already; return True if it waits."""
         now = self.threads.occupancy()
-        has_room = now.waiting < BACKLOG_PER_THREAD * now.threads and not self.is_closed
+        has_room = now.waiting < BACKLOG_PER_THREAD * now.threads and not self.is_draining()
         return has_room and self.put([check])
-
-    def put_unsent(self, traversal_id: str, number: int) -> bool:
-        """Let a node wait for which the broker took no message; return False if there is no room for it."""
-        return self.put_if_room(Check(traversal_id, number, MAX_REDELIVERIES, beneficiary()))
 
     # --- how full it is ---------------------------------------------------------------------------------------
 
-    @property
-    def is_closed(self) -> bool:
-        """True while this worker drains."""
+    def is_draining(self) -> bool:
+        """Return True once this worker starts no further node."""
         return self._draining.is_set()
 
     def has_room_for(self, traversal_id: str) -> bool:
         """Return True if a node of the operation would start at once, or if this worker drains and should keep none."""
-        return self.is_closed or self.threads.has_room_for(traversal_id)
+        return self.is_draining() or self.threads.has_room_for(traversal_id)
 
     def is_jammed(self) -> bool:
         """Return True if no thread has come free for a while."""

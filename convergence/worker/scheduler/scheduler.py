@@ -160,7 +160,7 @@ class Scheduler:
         Threads of this worker run as many as they reach within a second, before other waiting nodes: so a tree is made
         branch by branch, and its nodes cost no message.
         """
-        keeps = turn is not None and self._max_inline > 1 and not self._queue.is_closed
+        keeps = turn is not None and self._max_inline > 1 and not self._queue.is_draining()
         room = max(self._threads.occupancy().idle, self._reach() - self._threads.waiting_ahead()) if keeps else 0
         if len(nodes) <= 2 * room:
             room = len(nodes)  # a few nodes are not divided: the thread that runs one runs the others after it

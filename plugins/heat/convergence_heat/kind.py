@@ -384,7 +384,7 @@ def heat_type(name: str, plugin: type[Any]) -> HeatType:
         'delete_before_create': name in NAMED,
     }
     if name in BY_KEY:
-        more['create_settles_s'] = None
+        more['create_ambiguity_s'] = None
     if name in AFTER:
         more['implied'] = lambda self, own, template: AFTER[name](own, template)
     if name in NOTIFIED:

@@ -63,7 +63,7 @@ class FloatingIPAssociation(CloudType):
     collection = of_network('floatingips', 'floatingip')
     sorts: ClassVar[Mapping[str, Sort]] = {'port_id': PORT}
     token_enforced = True
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[Any]) -> Answer:

@@ -26,9 +26,7 @@ from convergence.core.observation import (
     succession,
 )
 from convergence.core.rows import Event, Resource
-from convergence.db.repositories.observations.enrolment import Unenrolled
-from convergence.db.repositories.observations.repairs import Drifted
-from convergence.db.repositories.reads.watched import ToldOf
+from convergence.db.records import Drifted, ToldOf, Unenrolled
 from convergence.values import replace
 from convergence_simulator.memory.look import Tables
 from convergence_simulator.memory.queries import MemoryRoster

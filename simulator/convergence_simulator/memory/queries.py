@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, Action, Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
-from convergence.db.repositories.reads.nested import UnwantedNested
-from convergence.db.repositories.roster import NO_LOAD, Service
-from convergence.db.repositories.sweeps import EndedTraversal, HeldRow, ReadyNode, Standing
+from convergence.db.records import NO_LOAD, EndedTraversal, HeldRow, ReadyNode, Service, Standing, UnwantedNested
 from convergence.db.transaction import LAST
 from convergence.values import replace
 from convergence_simulator.memory.look import Tables

@@ -8,9 +8,7 @@ from typing import TypeVar
 
 from convergence.core.model import Json, NodeStatus, Status
 from convergence.core.rows import Event, Node, ReceivedSignal, Resource, Stack, Template, Traversal
-from convergence.db.repositories.reads.inspection import FrontierNode
-from convergence.db.repositories.reads.nested import NestingRow
-from convergence.db.repositories.roster import Service
+from convergence.db.records import FrontierNode, NestingRow, Service
 from convergence_simulator.memory.queries import MemoryRoster
 from convergence_simulator.memory.store import MemoryStore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convergence.core.model import Action, Status
 from convergence.core.rows import Snapshot, SnapshotItem
-from convergence.db.repositories.snapshots import AGAIN_S
+from convergence.db.records import SNAPSHOT_RETRY_S
 from convergence.values import replace
 from convergence_simulator.memory.store import MemoryStore
 
@@ -38,12 +38,13 @@ class MemorySnapshots:
     # --- deleting ---------------------------------------------------------------------------------------------
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
-        """What is kept for snapshots that are being deleted. Each is handed out to one caller for `AGAIN_S` seconds."""
+        """What is kept for snapshots that are being deleted. Each is handed out to one caller for `SNAPSHOT_RETRY_S`
+        seconds."""
         tables, now = self._memory.tables, self._memory.clock()
         taken: list[SnapshotItem] = []
         for key, item in tables.snapshot_item.items():
             snapshot = tables.snapshot.get(key[0])
-            due = self._attempted.get(key, 0.0) < now - AGAIN_S
+            due = self._attempted.get(key, 0.0) < now - SNAPSHOT_RETRY_S
             if len(taken) < limit and snapshot is not None and snapshot.deleting and due and not self._busy(snapshot):
                 self._attempted[key] = now
                 taken.append(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
 from convergence.core.observation import DriftPolicies, LookSource, ObservedState, Past, succession
+from convergence.db.records import Unenrolled
 from convergence.db.repositories.observations.rows import FRESH, ObservationRows
 from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
@@ -67,14 +68,6 @@ UNENROLLED = (
     )
     .limit(bindparam('limit'))
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Unenrolled:
-    """A stack that has come to rest, and of which nobody has looked yet what is to be observed."""
-
-    stack_id: str
-    traversal_id: str
 
 
 class EnrolmentRows(ObservationRows):

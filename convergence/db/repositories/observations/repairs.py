@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,8 +11,8 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.effects import InsertEvents
 from convergence.core.model import DriftPolicy, Status, TraversalStatus
-from convergence.core.observation import KnownObject
 from convergence.core.rows import Event, Resource
+from convergence.db.records import Drifted
 from convergence.db.repositories.observations.rows import (
     DRIFT,
     FRESH,
@@ -81,17 +80,6 @@ def failed_repairs(pauses: tuple[float, ...]) -> Select[Any]:
         .order_by(ended, STACK.c.id)
         .limit(bindparam('limit'))
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Drifted:
-    """An object that is to be put right.
-
-    :param root_id: the stack at the top of the tree that it belongs to.
-    """
-
-    root_id: str
-    known: KnownObject
 
 
 class RepairRows(ObservationRows):

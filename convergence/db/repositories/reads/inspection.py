@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
-from convergence.core.model import Action, Hook, NodeStatus, Phase, Status
-from convergence.core.rows import Event, ReceivedSignal, Resource, Retry
+from convergence.core.model import Action, NodeStatus, Status
+from convergence.core.rows import Event, ReceivedSignal, Resource
+from convergence.db.records import FrontierNode
 from convergence.db.repositories.reads.nested import below
 from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, STACK, SYNC_POINT
@@ -56,48 +57,6 @@ class EventPage:
     limit: int | None = None
     sort_keys: tuple[str, ...] = ()
     descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierNode:
-    """A node that may be worked on now, and who does.
-
-    :param owner: the worker that holds the node's row; None while nobody does.
-    :param owner_host: where that worker runs; None once it is not registered any more.
-    :param owner_is_up: whether its lease still runs.
-    :param is_parked: whether an action in progress waits in its row to be polled again.
-    :param wake_in_s: seconds until it wants to be polled; negative when it is late.
-    :param age_s: seconds since somebody was last told that the node is ready.
-    :param action_s: seconds since the present action began.
-    :param time_left_s: seconds until it has taken too long; None where it has no limit of its own.
-    :param crash_count: how many workers in a row have died in the middle of it.
-    :param retry: set while a call that failed for the moment is repeated.
-    :param hook: the hook that a person has to clear before it goes on.
-    :param lost_token: token of a creation of which it is not known what it has made.
-    :param search_until: until when it may still make something, and is looked for; None where nobody looks.
-    """
-
-    number: int
-    phase: Phase
-    name: str | None
-    resource_id: str | None
-    resource_type: str | None
-    action: Action | None
-    status: Status | None
-    reason: str | None
-    owner: str | None
-    owner_host: str | None
-    owner_is_up: bool
-    is_parked: bool
-    wake_in_s: float | None
-    age_s: float | None
-    action_s: float | None = None
-    time_left_s: float | None = None
-    crash_count: int | None = None
-    retry: Retry | None = None
-    hook: Hook | None = None
-    lost_token: str | None = None
-    search_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 
 from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
-from convergence.core.rows import Resource, Stack, Traversal
+from convergence.core.rows import Stack, Traversal
+from convergence.db.records import NestingRow, UnwantedNested
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
 from convergence.db.statements.prepared.statement import HotList, among
 from convergence.db.statements.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class UnwantedNested:
-    """A nested stack, and the resource whose object it is, or was."""
-
-    stack_id: str
-    traversal_id: str
-    resource_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class NestingRow:
-    """A resource whose object is a stack, or is to be one.
-
-    :param stack: the one that the resource is in.
-    :param traversal: the operation that the row was claimed for last.
-    :param nested: the stack that is its object, deleted or not; None where there is none yet.
-    :param has_snapshots: whether there are snapshots of that stack.
-    """
-
-    row: Resource
-    stack: Stack
-    traversal: Traversal
-    nested: Stack | None
-    has_snapshots: bool
-
 
 _NESTED = STACK.alias('nested')
 _AT_STACK = len(RESOURCE_COLUMNS)

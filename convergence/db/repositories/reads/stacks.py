@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, func, not_, or_, 
 
 from convergence.core.model import Action, Json, Status
 from convergence.core.rows import Event, Resource, Stack, Template
+from convergence.db.records import NestingRow
 from convergence.db.repositories.reads.inspection import in_states
-from convergence.db.repositories.reads.nested import READ_NESTING, NestingRow, nesting_of
+from convergence.db.repositories.reads.nested import READ_NESTING, nesting_of
 from convergence.db.repositories.reads.traversals import TraversalInspector
 from convergence.db.repositories.reads.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import select
 
 from convergence.core.model import Status
+from convergence.db.records import ToldOf
 from convergence.db.schema.models import OBSERVATION, RESOURCE
 from convergence.db.schema.row_columns import chunks
 from convergence.db.statements.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class ToldOf:
-    """A row whose object a service has told of.
-
-    :param is_busy: whether an action of it is in progress, which may wait for just that.
-    """
-
-    resource_id: str
-    stack_id: str
-    is_busy: bool
 
 
 class WatchedObjects:

@@ -19,7 +19,7 @@ from convergence.resources.builtin.groups.told import in_order
 from convergence.resources.builtin.software.deployments import DeploymentProperties, StructuredDeploymentProperties
 from convergence.resources.contract import Call
 from convergence.resources.nested import OF_ONE, NestedType, by_attribute, of_member
-from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext, SampleTemplate
 from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.shapes import FieldDeclaration, annotations_of
 from convergence.resources.support import Status, SupportStatus, since
@@ -81,7 +81,7 @@ class SoftwareDeploymentGroup(NestedType[Any]):
     member_type: ClassVar[str] = 'OS::Heat::SoftwareDeployment'
 
     @override
-    def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[Any], context: NestingContext) -> DesiredStack:
         """A deployment for each server; all at once, or the next batch of them."""
         given = {each.name: getattr(call.properties, each.name) for each in fields(call.properties)}
         policy: DeploymentGroupPolicy = PropertySchema.of(DeploymentGroupPolicy).parse(context.update_policy)
@@ -95,11 +95,11 @@ class SoftwareDeploymentGroup(NestedType[Any]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """The deployment on any server."""
         name = SERVER
         made = self._member(properties, name, UNKNOWN, masked_paths)
-        yield ForeseenTemplate((), ('resources', name, 'properties'), nested_template({name: made}))
+        yield SampleTemplate((), ('resources', name, 'properties'), nested_template({name: made}))
 
     def _member(self, given: Mapping[str, Any], name: str, server: Any, masked_paths: Iterable[Path]) -> GroupMember:
         properties = {key: value for key, value in given.items() if key != SERVERS}

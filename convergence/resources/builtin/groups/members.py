@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convergence.core.model import Json, Path
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.template import UNKNOWN
 from convergence.template.lookalikes import function_names
 
@@ -91,12 +91,12 @@ def nested_template(
     description: str = '',
     more: bool = False,
     pause_s: float = 0.0,
-) -> StackWanted:
+) -> DesiredStack:
     """The stack that has some members. The same members make the same stack.
 
     :param members: by name.
     :param outputs: values by name; as a template writes them.
-    :param more: see `StackWanted`, as is `pause_s`.
+    :param more: see `DesiredStack`, as is `pause_s`.
     """
     parameters = _Parameters()
     resources: JsonObject = {name: parameters.body(each) for name, each in members.items()}
@@ -108,7 +108,7 @@ def nested_template(
     template['resources'] = resources
     if outputs:
         template['outputs'] = {name: {'value': value} for name, value in outputs.items()}
-    return StackWanted(template, parameters.values, more, pause_s, frozenset(parameters.hidden))
+    return DesiredStack(template, parameters.values, more, pause_s, frozenset(parameters.hidden))
 
 
 def present_members(context: NestingContext) -> dict[str, GroupMember]:

@@ -14,7 +14,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.builtin.groups.members import GroupMember, member, nested_template
 from convergence.resources.builtin.groups.told import GroupType
 from convergence.resources.contract import Call
-from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext, SampleTemplate
 from convergence.resources.schema import prop
 from convergence.resources.support import since
 
@@ -53,7 +53,7 @@ class ResourceChain(GroupType[ResourceChainProperties]):
     Attributes: ClassVar[type[Any] | None] = ResourceChainAttributes
 
     @override
-    def wanted(self, call: Call[ResourceChainProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[ResourceChainProperties], context: NestingContext) -> DesiredStack:
         """A resource for each type."""
         given = call.properties
         members: dict[str, GroupMember] = {}
@@ -70,7 +70,7 @@ class ResourceChain(GroupType[ResourceChainProperties]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """Each resource, but for what depends on what."""
         types, given = properties.get(TYPES), properties.get(PROPERTIES)
         for number, type_name in enumerate(types if isinstance(types, list) else ()):
@@ -78,9 +78,9 @@ class ResourceChain(GroupType[ResourceChainProperties]):
                 made = member(type_name, given if isinstance(given, dict) else None, masked_paths=_masked(masked_paths))
                 at: Path = ('resources', str(number))
                 stack = nested_template({str(number): made})
-                yield ForeseenTemplate((TYPES, number), (*at, 'type'), stack)
+                yield SampleTemplate((TYPES, number), (*at, 'type'), stack)
                 if isinstance(given, dict):
-                    yield ForeseenTemplate((PROPERTIES,), (*at, 'properties'), stack)
+                    yield SampleTemplate((PROPERTIES,), (*at, 'properties'), stack)
 
 
 def _masked(masked_paths: Iterable[Path]) -> list[Path]:

@@ -25,7 +25,7 @@ from convergence.resources.builtin.groups.stepping import MembersWanted, is_repe
 from convergence.resources.builtin.groups.told import GroupType
 from convergence.resources.constraints import AllowedValues, Length, Range
 from convergence.resources.contract import Call
-from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext, SampleTemplate
 from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.support import since
 
@@ -151,7 +151,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
     own = (*GroupType.own, REMOVED)
 
     @override
-    def wanted(self, call: Call[ResourceGroupProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[ResourceGroupProperties], context: NestingContext) -> DesiredStack:
         """As many members as are wanted; all at once, or the next batch of them."""
         properties = call.properties
         policy: ResourceGroupPolicy = PropertySchema.of(ResourceGroupPolicy).parse(context.update_policy)
@@ -187,7 +187,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """The first member, if there is going to be any."""
         definition = properties.get(DEFINITION)
         if properties.get('count') == 0 or not isinstance(definition, dict):
@@ -196,7 +196,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
         first = '0'
         if isinstance(definition.get('type'), str):
             made = made_from(definition, variable if isinstance(variable, str) else first, first, masked_paths)
-            yield ForeseenTemplate((DEFINITION,), ('resources', first), nested_template({first: made}))
+            yield SampleTemplate((DEFINITION,), ('resources', first), nested_template({first: made}))
 
     @override
     def attribute(self, call: Call[ResourceGroupProperties], name: str) -> Json:

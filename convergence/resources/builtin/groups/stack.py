@@ -14,7 +14,7 @@ from convergence.resources.attributes import attr
 from convergence.resources.constraints import Range
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext, SampleTemplate
 from convergence.resources.schema import prop
 from convergence.resources.support import since
 from convergence.template import has_unknown
@@ -88,10 +88,10 @@ class StackResource(NestedType[StackProperties]):
     Attributes: ClassVar[type[Any] | None] = NestedStackAttributes
 
     @override
-    def wanted(self, call: Call[StackProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[StackProperties], context: NestingContext) -> DesiredStack:
         """What the properties say."""
         given = call.properties
-        return StackWanted(
+        return DesiredStack(
             given.template,
             given.parameters,
             hidden=_hidden(given.parameters, 'parameters', context.masked_paths),
@@ -101,7 +101,7 @@ class StackResource(NestedType[StackProperties]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """The template, if it is known."""
         text = properties.get('template')
         if isinstance(text, str):
@@ -146,11 +146,11 @@ class AwsStack(NestedType[AwsStackProperties]):
     Attributes: ClassVar[type[Any] | None] = AwsStackAttributes
 
     @override
-    def wanted(self, call: Call[AwsStackProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[AwsStackProperties], context: NestingContext) -> DesiredStack:
         """The file, with the parameters."""
         given = call.properties
         parameters = given.parameters or {}
-        return StackWanted(
+        return DesiredStack(
             _file(given.template_url, context.files),
             parameters,
             hidden=_hidden(parameters, 'Parameters', context.masked_paths),
@@ -160,7 +160,7 @@ class AwsStack(NestedType[AwsStackProperties]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """The file, if it is known which.
 
         :raises FinalFailure: there is no such file.
@@ -185,11 +185,11 @@ def _file(url: str, files: Mapping[str, str]) -> str:
     return files[url]
 
 
-def _foreseen(path: Path, text: str, parameters: Any, key: str, masked_paths: Sequence[Path]) -> ForeseenTemplate:
+def _foreseen(path: Path, text: str, parameters: Any, key: str, masked_paths: Sequence[Path]) -> SampleTemplate:
     known = parameters if isinstance(parameters, dict) else {}
     # Each value is checked against the declaration, and so it has to be known as a whole.
     given = {name: value for name, value in known.items() if not has_unknown(value)}
-    return ForeseenTemplate(path, (), StackWanted(text, given, hidden=_hidden(given, key, masked_paths)))
+    return SampleTemplate(path, (), DesiredStack(text, given, hidden=_hidden(given, key, masked_paths)))
 
 
 def _hidden(parameters: Mapping[str, Json], key: str, masked_paths: Iterable[Path]) -> frozenset[str]:

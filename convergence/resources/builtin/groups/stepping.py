@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from convergence.core.model import Json
 from convergence.resources.builtin.groups.batches import BatchPolicy, is_finished, next_batch
 from convergence.resources.builtin.groups.members import GroupMember, hidden_names, nested_template, present_members
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.values import replace
 
 _ABOUT = 'The members of a group'
@@ -49,7 +49,7 @@ def is_repeated(context: NestingContext) -> bool:
     return told is not None and told['goal'] == context.goal and int(told['step']) > context.step
 
 
-def next_stack(context: NestingContext, wanted: Callable[[], MembersWanted]) -> StackWanted:
+def next_stack(context: NestingContext, wanted: Callable[[], MembersWanted]) -> DesiredStack:
     """The stack of the present step."""
     goal = wanted()
     if context.adopted is not None or context.at_once:
@@ -57,7 +57,7 @@ def next_stack(context: NestingContext, wanted: Callable[[], MembersWanted]) -> 
     present = {name: each for name, each in present_members(context).items() if name not in goal.removed}
     if is_repeated(context):
         assert context.present is not None
-        again = StackWanted(context.present, context.present_parameters, hidden=hidden_names(context.present))
+        again = DesiredStack(context.present, context.present_parameters, hidden=hidden_names(context.present))
         return _and_then(again, present, goal)
     members = goal.members
     if goal.policy is not None and (context.action == 'CREATE' or _outdated(present, goal)):
@@ -69,7 +69,7 @@ def _step(context: NestingContext) -> str:
     return f'{_ABOUT}: step {context.step + 1} of what template {context.goal} wants'
 
 
-def _and_then(stack: StackWanted, members: Mapping[str, GroupMember], goal: MembersWanted) -> StackWanted:
+def _and_then(stack: DesiredStack, members: Mapping[str, GroupMember], goal: MembersWanted) -> DesiredStack:
     if goal.policy is None or is_finished(members, _current(members, goal), len(goal.members)):
         return stack
     return replace(stack, more=True, pause_s=goal.policy.pause_s)

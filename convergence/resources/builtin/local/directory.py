@@ -57,7 +57,7 @@ class Directory(ResourceType[DirectoryProperties]):
     Properties = DirectoryProperties
     Attributes = DirectoryAttributes
     token_enforced = True  # A repeated create finds its own record at the path.
-    create_settles_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
         self._root = provider.root

@@ -81,7 +81,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
     Properties = HttpCheckProperties
     Attributes = HttpCheckAttributes
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
 
     def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
         self._addresses = provider.check_addresses

@@ -90,7 +90,7 @@ class Process(ResourceType[ProcessProperties]):
     Attributes = ProcessAttributes
     token_enforced = True  # A token has one record, made by the program's own process before the program runs.
     set_by_service = ('port',)
-    create_settles_s = 5.0  # The new process records itself, and may be on its way there.
+    create_ambiguity_s = 5.0  # The new process records itself, and may be on its way there.
 
     def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
         self._provider = provider

@@ -17,7 +17,7 @@ from convergence.resources.builtin.scaling.membership import Membership, next_si
 from convergence.resources.constraints import Range
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import OF_ONE, asked_of_one, by_attribute, of_member
-from convergence.resources.nesting import ForeseenTemplate, NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext, SampleTemplate
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import prop
 from convergence.resources.support import since
@@ -126,7 +126,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         return Bounds(wanted.min_size, wanted.max_size, float(max(0, wanted.cooldown or 0)))
 
     @override
-    def wanted(self, call: Call[AutoScalingGroupProperties], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[AutoScalingGroupProperties], context: NestingContext) -> DesiredStack:
         """Members as they are defined now, as many as there are, or as are wanted now."""
         properties = call.properties
         size = next_size(context, properties.desired_capacity, properties.min_size)
@@ -150,7 +150,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         context: NestingContext,
         size: int,
         cooldowns: Mapping[str, Json],
-    ) -> StackWanted:
+    ) -> DesiredStack:
         """Those that are there, but for the oldest, and new ones."""
         member = member_of(call.properties.resource, context.masked_paths)
         desired = call.properties.desired_capacity
@@ -164,7 +164,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
     @override
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
-    ) -> Iterable[ForeseenTemplate]:
+    ) -> Iterable[SampleTemplate]:
         """A member, if there may be any."""
         definition = properties.get(RESOURCE)
         if properties.get('max_size') == 0 or not isinstance(definition, dict):
@@ -176,7 +176,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         }
         if isinstance(known.get('type'), str):
             made = nested_template({SAMPLE: member_of(known, masked_paths)})
-            yield ForeseenTemplate((RESOURCE,), ('resources', SAMPLE), made)
+            yield SampleTemplate((RESOURCE,), ('resources', SAMPLE), made)
 
     @override
     def attribute_prefix_len(self, name: str) -> int | None:

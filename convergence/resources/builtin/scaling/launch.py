@@ -134,7 +134,7 @@ class LaunchConfiguration(ResourceType[LaunchConfigurationProperties]):
 
     Properties: ClassVar[type[Any]] = LaunchConfigurationProperties
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[LaunchConfigurationProperties]) -> Answer:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from convergence.core.model import Json
 from convergence.resources.builtin.groups.batches import Batch, BatchPolicy, is_finished, next_batch
 from convergence.resources.builtin.groups.members import GroupMember, nested_template, output_of, present_members
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.resources.scaling import COOLDOWNS
 from convergence.values import replace
 
@@ -35,7 +35,7 @@ class Membership:
     :param size: how many there should be.
     :param rolling: how those that are there become what new ones are; None: they stay what they are.
     :param desired: how many the group is told to have; None: nobody says it.
-    :param types: see `StackWanted`.
+    :param types: see `DesiredStack`.
     """
 
     token: str
@@ -46,7 +46,7 @@ class Membership:
     types: Mapping[str, str] = field(default_factory=dict)
 
 
-def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str, Json] | None = None) -> StackWanted:
+def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str, Json] | None = None) -> DesiredStack:
     """The stack that a group wants to be next.
 
     :param cooldowns: what the output of that name says from now on; None: what it has said.
@@ -94,7 +94,7 @@ def _stack(
     members: Mapping[str, GroupMember],
     rolling: Mapping[str, Json],
     cooldowns: Mapping[str, Json] | None,
-) -> StackWanted:
+) -> DesiredStack:
     kept = output_of(context, COOLDOWNS) if cooldowns is None else dict(cooldowns)
     outputs: dict[str, Json] = {DESIRED: wanted.desired, COOLDOWNS: kept or None, ROLLING: dict(rolling) or None}
     told = {name: value for name, value in outputs.items() if value is not None}

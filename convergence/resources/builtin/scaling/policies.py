@@ -77,7 +77,7 @@ class ScalingPolicy(PolicyType[Any]):
     Properties: ClassVar[type[Any]] = ScalingPolicyProperties
     Attributes: ClassVar[type[Any] | None] = ScalingPolicyAttributes
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     def __init__(self, api: AddressOfApi = nowhere) -> None:
         self._api = api

@@ -20,7 +20,7 @@ from convergence.resources.builtin.scaling.membership import Membership, next_si
 from convergence.resources.constraints import AllowedValues, CustomConstraint
 from convergence.resources.contract import Call, FinalFailure
 from convergence.resources.nested import OF_ONE, NestedType
-from convergence.resources.nesting import NestingContext, StackWanted
+from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.resources.scaling import Bounds, ScaledType
 from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.support import since
@@ -180,7 +180,7 @@ class InstanceGroup(NestedType[Any]):
     UpdatePolicy: ClassVar[type[Any] | None] = InstanceGroupPolicy
 
     @override
-    def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[Any], context: NestingContext) -> DesiredStack:
         """So many servers. Those that are there change only as the update policy says."""
         server = server_of(call, context, {}, {'metering.groupname': call.token})
         size, rolling = max(call.properties.size, 0), rolling_of(context, InstanceGroupPolicy)
@@ -292,7 +292,7 @@ class AwsAutoScalingGroup(ScaledType[Any]):
         return Bounds(call.properties.min_size, call.properties.max_size, float(max(0, call.properties.cooldown or 0)))
 
     @override
-    def wanted(self, call: Call[Any], context: NestingContext) -> StackWanted:
+    def wanted(self, call: Call[Any], context: NestingContext) -> DesiredStack:
         """As many servers as there are, or as are wanted now. They change only as the update policy says."""
         size = next_size(context, call.properties.desired_capacity, call.properties.min_size)
         rolling = rolling_of(context, AwsAutoScalingGroupPolicy)
@@ -301,7 +301,7 @@ class AwsAutoScalingGroup(ScaledType[Any]):
     @override
     def resized(
         self, call: Call[Any], context: NestingContext, size: int, cooldowns: Mapping[str, Json]
-    ) -> StackWanted:
+    ) -> DesiredStack:
         """Those that are there, but for the oldest, and new ones."""
         return stack_of(context, self._membership(call, context, size, None), cooldowns)
 

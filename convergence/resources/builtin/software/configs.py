@@ -127,7 +127,7 @@ class KeptConfig(ResourceType[P]):
 
     Attributes: ClassVar[type[Any] | None] = ConfigAttributes
     token_enforced = True  # Its id is made of the token.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     def group(self, call: Call[P]) -> str:
         """The tool that understands it."""

@@ -79,7 +79,7 @@ class DeployedServer(ResourceType[ServerProperties]):
     Properties = ServerProperties
     Attributes = ServerAttributes
     token_enforced = True  # Nothing real is made.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
 
     @override
     def create(self, call: Call[ServerProperties]) -> Answer:

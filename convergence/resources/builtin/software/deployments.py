@@ -143,7 +143,7 @@ class Deployed(ResourceType[P]):
     Properties: ClassVar[type[Any]] = DeploymentProperties
     Attributes = DeploymentAttributes
     token_enforced = True  # Its id is made of the token.
-    create_settles_s = 0.0
+    create_ambiguity_s = 0.0
     takes_signals = True
     keeps_signals = False
     deaf_in: ClassVar[frozenset[Action]] = frozenset()

@@ -17,8 +17,8 @@ from convergence.core.rows import Stack
 from convergence.core.upwards import TELLS, progress_towards
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
-from convergence.engine.nesting.wants import NestingResource
-from convergence.engine.traversals.starts import Start
+from convergence.engine.nesting.desired import NestingResource
+from convergence.engine.traversals.start import TraversalStart
 from convergence.engine.traversals.traversals import Overtaken, Traversals
 from convergence.resources.nested import NestedType, begun_of, progress_of
 from convergence.resources.nesting import NestedStep
@@ -34,14 +34,14 @@ TOGETHER = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class NestedStart:
     """What a nested stack is about to begin.
 
     :param held: the resource whose object it is.
     :param then: done when it has begun.
     """
 
-    start: Start
+    start: TraversalStart
     held: NestingResource
     then: Callable[[], None] = lambda: None
 
@@ -58,7 +58,7 @@ class Beginning:
         return replace(self.held.begun, traversal_id=traversal_id, handoff=released)
 
 
-class Beginnings:
+class NestedStarts:
     """Begins operations on nested stacks, on behalf of the resources that they are the objects of."""
 
     def __init__(self, traversals: Traversals, types: Registry, new_id: Callable[[], str]) -> None:
@@ -118,15 +118,15 @@ class Beginnings:
 
         self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
 
-    def start(self, stack: Stack, held: NestingResource, request: Request) -> Beginning:
+    def start(self, stack: Stack, held: NestingResource, request: Request) -> NestedStart:
         """A request to a stack that is there."""
-        return Beginning(Start.of(stack, request, held.row.id, held.handoff), held)
+        return NestedStart(TraversalStart.of(stack, request, held.row.id, held.handoff), held)
 
-    def create(self, stack: Stack, held: NestingResource, request: Request) -> Beginning:
+    def create(self, stack: Stack, held: NestingResource, request: Request) -> NestedStart:
         """A request with which a stack is stored."""
-        return Beginning(Start.of_new(stack, request, held.handoff), held)
+        return NestedStart(TraversalStart.of_new(stack, request, held.handoff), held)
 
-    def begin(self, beginning: Beginning) -> NestedStep:
+    def begin(self, beginning: NestedStart) -> NestedStep:
         """Have it begin.
 
         :raises ConvergenceError: see `Traversals.begin`.
@@ -134,7 +134,7 @@ class Beginnings:
         return beginning.begun(self._traversals.begin(beginning.start))
 
     def begin_all(
-        self, prepared: Sequence[NestedStep | Beginning | None], is_late: Callable[[], bool]
+        self, prepared: Sequence[NestedStep | NestedStart | None], is_late: Callable[[], bool]
     ) -> list[NestedStep | None]:
         """Have all begin: small stacks in one transaction, and others as long as there is time.
 
@@ -142,12 +142,12 @@ class Beginnings:
         :param is_late: whether what has not begun is left to others.
         :returns: for each what is answered; None where it does not begin by this.
         """
-        steps = list[NestedStep | Beginning | None](prepared)
+        steps = list[NestedStep | NestedStart | None](prepared)
         for place, step in self._together(prepared).items():
             steps[place] = step
         found: list[NestedStep | None] = []
         for each in steps:
-            if not isinstance(each, Beginning):
+            if not isinstance(each, NestedStart):
                 found.append(each)
             elif found and is_late():
                 found.append(None)
@@ -155,12 +155,12 @@ class Beginnings:
                 found.append(carefully(each.held.row.id, partial(self.begin, each)))
         return found
 
-    def _together(self, prepared: Sequence[NestedStep | Beginning | None]) -> dict[int, NestedStep | None]:
+    def _together(self, prepared: Sequence[NestedStep | NestedStart | None]) -> dict[int, NestedStep | None]:
         """What comes, by its place, of those that begin in one transaction."""
-        some: dict[int, Beginning] = {}
+        some: dict[int, NestedStart] = {}
         room = TOGETHER
         for place, each in enumerate(prepared):
-            if isinstance(each, Beginning) and each.fits(room):
+            if isinstance(each, NestedStart) and each.fits(room):
                 some[place] = each
                 room -= each.start.size or 0
         if len(some) < 2:
@@ -188,7 +188,7 @@ def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:
         return None
 
 
-def begun_before(held: NestingResource) -> NestedStep | None:
+def started_before(held: NestingResource) -> NestedStep | None:
     """The operation that was begun under the caller's claim, if the answer to that request was lost; else None."""
     row = held.row
     if row.owner is not None or row.status is not Status.IN_PROGRESS or held.handoff is None:

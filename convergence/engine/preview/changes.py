@@ -14,9 +14,9 @@ from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.compile.submission import Submission
-from convergence.engine.nesting.wants import Wants
+from convergence.engine.nesting.desired import DesiredStacks
 from convergence.engine.operations.stacks import Stacks
-from convergence.engine.preview.concealment import Concealment
+from convergence.engine.preview.masking import Concealment
 from convergence.engine.questions.inquiry import NO_ID, Inquiry, TypesAsked
 from convergence.engine.questions.planned_changes import (
     PlannedChange,
@@ -50,7 +50,7 @@ class StackGoal:
     above: tuple[str, ...] = ()
 
 
-class Foretelling:
+class ChangePreview:
     """Foretells what one request would do.
 
     :param inquiry: what types are asked; None: nothing.
@@ -61,7 +61,7 @@ class Foretelling:
         self._registry = registry
         self._stacks = stacks
         self._inquiry = inquiry
-        self._wants = Wants(reader, stacks.goals, registry)
+        self._wants = DesiredStacks(reader, stacks.compiler, registry)
 
     def update(self, goal: StackGoal, *, observes: bool = False) -> dict[str, list[Document]]:
         """The resources of a stack by what an update to its goal would do to them.
@@ -136,10 +136,10 @@ class Foretelling:
             except errors.ConvergenceError:
                 # A group whose members are not seen is no new group: what it becomes cannot be known now.
                 return None
-        foreseen = self._stacks.goals.foresight.of(definition, change.wanted, goal.submission, identity, context)
+        foreseen = self._stacks.compiler.foresight.of(definition, change.wanted, goal.submission, identity, context)
         if foreseen is None:
             return None
-        compiled = self._stacks.goals.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
+        compiled = self._stacks.compiler.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
         rows = self._reader.resources(child.id) if child is not None else []
         return StackGoal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
 
@@ -183,7 +183,7 @@ class Foretelling:
         found: frozenset[str] = frozenset()
         for template_id in {stack.template_id, *(row.template_id for row in rows)} - {None}:
             try:
-                found |= self._stacks.goals.stored(stack, str(template_id))[1].secrets
+                found |= self._stacks.compiler.stored(stack, str(template_id))[1].secrets
             except errors.ConvergenceError:
                 return None
         return found

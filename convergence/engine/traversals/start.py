@@ -14,7 +14,7 @@ from convergence.db.scopes import NewStack, WholeStack
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TraversalStart:
     """A traversal that a stack is to get; it takes over from whatever runs.
 
     :param scope: what has to be seen when it is planned.
@@ -30,7 +30,7 @@ class Start:
     plans: list[Planned] = field(default_factory=list)
 
     @classmethod
-    def of_new(cls, stack: Stack, request: Request, handoff: Handoff | None = None) -> Start:
+    def of_new(cls, stack: Stack, request: Request, handoff: Handoff | None = None) -> TraversalStart:
         """That of a stack that is stored together with it.
 
         :param handoff: see `of`.
@@ -44,7 +44,7 @@ class Start:
         request: Request,
         parent_resource_id: str | None = None,
         handoff: Handoff | None = None,
-    ) -> Start:
+    ) -> TraversalStart:
         """That of a stack that is there.
 
         :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.

@@ -17,9 +17,9 @@ from convergence.engine.callers.permits import Permits
 from convergence.engine.compile.goal_rows import template_row
 from convergence.engine.compile.nested_content import name_of
 from convergence.engine.compile.submission import Submission
-from convergence.engine.nesting.beginnings import Beginning, Beginnings
+from convergence.engine.nesting.desired import DesiredStacks, NestingResource, adopted_by
 from convergence.engine.nesting.snapshots import NestedSnapshots
-from convergence.engine.nesting.wants import NestingResource, Wants, adopted_by
+from convergence.engine.nesting.starts import NestedStart, NestedStarts
 from convergence.engine.traversals.refusals import may_be_given
 from convergence.engine.traversals.traversals import Overtaken, Traversals
 from convergence.resources.nesting import NestedStep
@@ -41,7 +41,7 @@ class NestingLimits:
     max_resources: int | None = None
 
 
-class GivenGoals:
+class NestedConverger:
     """Leads nested stacks to the goals that they are given.
 
     :param wants: asks the types of the resources.
@@ -51,22 +51,22 @@ class GivenGoals:
         self,
         reader: ReaderPort,
         traversals: Traversals,
-        wants: Wants,
+        wants: DesiredStacks,
         snapshots: NestedSnapshots,
-        beginnings: Beginnings,
+        beginnings: NestedStarts,
         limits: NestingLimits,
         new_id: Callable[[], str],
     ) -> None:
         self._reader = reader
         self._traversals = traversals
         self._wants = wants
-        self._goals = wants.goals
+        self._templates = wants.templates
         self._snapshots = snapshots
         self._beginnings = beginnings
         self._limits = limits
         self._new_id = new_id
 
-    def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | Beginning:
+    def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         """Lead a nested stack to what its resource wants; make it where it is not there.
 
         :param fence: the one under which the row of the resource is held.
@@ -83,7 +83,7 @@ class GivenGoals:
 
     def _bring_back(
         self, held: NestingResource, fence: int, present: Stack | None, kept: Snapshot
-    ) -> NestedStep | Beginning:
+    ) -> NestedStep | NestedStart:
         submission = Submission.from_content(kept.content)
         if present is None:
             return self._create(held, fence, submission, None, kept)
@@ -100,7 +100,7 @@ class GivenGoals:
         submission: Submission,
         timeout_mins: int | None,
         kept: Snapshot | None = None,
-    ) -> Beginning:
+    ) -> NestedStart:
         parent = held.stack
         stack_id = held.row.token or ''
         stack = Stack(
@@ -135,8 +135,8 @@ class GivenGoals:
 
     def _update(
         self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
-    ) -> NestedStep | Beginning:
-        before = self._goals.submitted(present.template_id or '')
+    ) -> NestedStep | NestedStart:
+        before = self._templates.submitted(present.template_id or '')
         if before is not None and before.is_like(submission):
             running = self._reader.traversal(present.traversal_id or '')
             if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
@@ -157,7 +157,7 @@ class GivenGoals:
         submission: Submission,
         timeout_mins: int | None,
         kept: Snapshot | None = None,
-    ) -> Beginning:
+    ) -> NestedStart:
         action = Action.UPDATE if kept is None else Action.RESTORE
         may_be_given(present)
 
@@ -201,7 +201,7 @@ class GivenGoals:
     def _towards(
         self, stack: Stack, submission: Submission, permits: Permits, request: Request
     ) -> tuple[Request, template.Compiled]:
-        compiled = self._goals.compile(stack, submission, permits)
+        compiled = self._templates.compile(stack, submission, permits)
         row = template_row(self._new_id(), stack.id, submission, compiled)
         return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
 
@@ -217,4 +217,4 @@ class GivenGoals:
 
     def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
         assert request.template is not None
-        self._goals.keep(stack, request.template, compiled)
+        self._templates.keep(stack, request.template, compiled)

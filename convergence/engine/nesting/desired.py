@@ -17,9 +17,9 @@ from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
-from convergence.engine.compile.compiler import Goals
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.nested_content import UPDATE_POLICY, asked_inside, facade_of, submission_of
-from convergence.engine.compile.nested_templates import NestedGoals
+from convergence.engine.compile.nested_templates import NestedTemplates
 from convergence.engine.compile.submission import Submission
 from convergence.engine.operations.adoption import offered_by
 from convergence.engine.traversals.traversals import Overtaken
@@ -27,7 +27,7 @@ from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import Member, NestedStep, NestingContext, RequiredResource, StackWanted
+from convergence.resources.nesting import DesiredStack, Member, NestedStep, NestingContext, RequiredResource
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import COOLDOWNS
 from convergence.template.secrets import METADATA, PROPERTIES, within
@@ -105,7 +105,7 @@ class RestingGroup:
         noted = output_of(self.context, COOLDOWNS)
         return {key: float(str(value)) for key, value in noted.items()} if isinstance(noted, dict) else {}
 
-    def submission(self, ask: Callable[[], StackWanted]) -> Submission:
+    def submission(self, ask: Callable[[], DesiredStack]) -> Submission:
         """What is submitted for a stack that is wanted.
 
         :raises Invalid: there can be no such stack.
@@ -116,30 +116,30 @@ class RestingGroup:
         )
 
 
-class Wants:
+class DesiredStacks:
     """Asks the types of resources what stacks they want.
 
-    :ivar goals: compiles what they want.
+    :ivar templates: compiles what they want.
     """
 
-    def __init__(self, reader: ReaderPort, goals: Goals, types: Registry) -> None:
+    def __init__(self, reader: ReaderPort, compiler: TemplateCompiler, types: Registry) -> None:
         self._reader = reader
-        self._goals = goals
-        self.goals = NestedGoals(reader, goals)
+        self._compiler = compiler
+        self.templates = NestedTemplates(reader, compiler)
         self._types = types
 
-    def of(self, held: NestingResource, present: Stack | None) -> tuple[Submission, StackWanted]:
+    def of(self, held: NestingResource, present: Stack | None) -> tuple[Submission, DesiredStack]:
         """What the resource's type wants its stack to be."""
         row, pending = held.row, held.row.pending
         kind = self._types.get(row.type)
         assert isinstance(kind, NestedType)
         if pending is None:
             raise errors.Conflict(f'resource {row.name} has come to rest')
-        parent = self.goals.submitted(pending.template_id or '')
+        parent = self.templates.submitted(pending.template_id or '')
         if parent is None:
             raise Overtaken(f'stack {held.stack.name} has got another goal')
 
-        def ask() -> StackWanted:
+        def ask() -> DesiredStack:
             context = replace(
                 self.context(held.stack, parent, pending.definition, present),
                 step=held.step,
@@ -162,7 +162,7 @@ class Wants:
         :param present: its nested stack.
         :raises Overtaken: what it was made from is gone.
         """
-        parent, definition = self.goals.submitted(row.template_id or ''), row.definition
+        parent, definition = self.templates.submitted(row.template_id or ''), row.definition
         if parent is None or definition is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
         kind = self._types.get(row.type)
@@ -187,12 +187,12 @@ class Wants:
         """
         now = None
         if present is not None and present.template_id is not None:
-            now = self.goals.submitted(present.template_id)
+            now = self.templates.submitted(present.template_id)
             if now is None:
                 raise Overtaken(f'stack {present.name} has got another goal, or a database does not show it yet')
         return NestingContext(
             files=parent.files,
-            present=self.goals.document(now.template) if now is not None else None,
+            present=self.templates.document(now.template) if now is not None else None,
             members=lambda: self._members(present),
             present_parameters=_parameters(now),
             update_policy=self._policy(definition),
@@ -207,14 +207,14 @@ class Wants:
             return None
         row, made_from = found[0], found[0].definition
         try:
-            metadata = template.resolve(made_from.metadata, {}, self._goals.yaql)
+            metadata = template.resolve(made_from.metadata, {}, self._compiler.yaql)
         except template.EvaluationFailed:
             metadata = {}
         masked_paths = tuple((PROPERTIES, *path) for path in within(made_from.masked_paths, PROPERTIES))
         return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, masked_paths)
 
     def _policy(self, definition: Definition) -> Document:
-        policy = template.resolve(definition.update_policy, {}, self._goals.yaql)
+        policy = template.resolve(definition.update_policy, {}, self._compiler.yaql)
         return policy if isinstance(policy, dict) else {}
 
     def _members(self, stack: Stack | None) -> tuple[Member, ...]:
@@ -247,7 +247,7 @@ def adopted_by(row: Resource) -> Mapping[str, Offer]:
     return offered_by(data) if isinstance(data, dict) else {}
 
 
-def asked(ask: Callable[[], StackWanted]) -> StackWanted:
+def asked(ask: Callable[[], DesiredStack]) -> DesiredStack:
     """What a type wants.
 
     :raises Invalid: it says that this cannot be.
