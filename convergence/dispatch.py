@@ -1,7 +1,8 @@
 """Dispatch nodes that became ready.
 
-Nodes that need a worker are cast, and the broker distributes the messages: one for each node, or one for several. The two
-nodes that end a traversal need only the database: the process whose commit makes them ready finishes them on the spot.
+Nodes that need a worker are cast, and the broker distributes the messages: one for each node, or one for several. The
+two nodes that end a traversal need only the database: the process whose commit makes them ready finishes them on the
+spot.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ class Dispatcher:
     def conclude(self, nodes: Iterable[tuple[str, int]], dispatch: DispatchNodes | None = None) -> None:
         """Finish nodes of the phases `IN_SERVICE` and `COMPLETE`, and those that become ready by that.
 
-        :param dispatch: dispatches nodes that need a worker and become ready by that, such as nodes of the parent stack.
-            None: `cast`.
+        :param dispatch: dispatches nodes that need a worker and become ready by that, such as nodes of the parent
+            stack. None: `cast`.
         """
         waiting, woken = list(nodes), list[tuple[str, int]]()
         try:

@@ -27,7 +27,8 @@ from convergence.worker.upkeep.snapshot_removal import SnapshotRemoval
 LOG = logging.getLogger(__name__)
 
 MAX_CANCELLED = 1000
-"""Traversals whose cancel is remembered: a task that does not stop is treated by it. More would be months of cancels."""
+"""Traversals whose cancel is remembered: a task that does not stop is treated by it. More would be months of cancels.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class WorkerOptions:
     :param unattended_s: age of a READY node from which this worker takes it without a message; None: never.
     :param max_stored_bytes: maximum size of each kind of a resource's values (properties, an attribute ...), as JSON.
     :param max_input_bytes: maximum size of the values that a resource takes from others, as stored; None: no limit.
-    :param create_ambiguity_s: time for which a creation may still take effect after its worker has died, unless its type
-        says otherwise.
+    :param create_ambiguity_s: time for which a creation may still take effect after its worker has died, unless its
+        type says otherwise.
     :param max_stuck_threads: number of stuck threads at which the process must be restarted; None: all its threads.
     """
 

@@ -13,8 +13,7 @@ from convergence.concurrency import Task, sleep
 from convergence.core.claim import Worker
 from convergence.credentials.model import Credentials
 from convergence.db.ports import Ports
-from convergence.db.records import LostCommits
-from convergence.db.repositories.witness import Witness
+from convergence.db.repositories.witness import LostCommits, Witness
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Heartbeat, Presence
 from convergence.resources.registry import Registry
@@ -79,8 +78,9 @@ def wire_worker(
 ) -> WorkerService:
     """Make a worker.
 
-    Threads, scheduler and checks form a ring: a thread checks a node, the check reports ready nodes to the scheduler, and
-    the scheduler gives them to threads. Two functions close it: `run` and `check_node` name parts that are made later.
+    Threads, scheduler and checks form a ring: a thread checks a node, the check reports ready nodes to the scheduler,
+    and the scheduler gives them to threads. Two functions close it: `run` and `check_node` name parts that are made
+    later.
 
     :param nested: the nested stacks that it handles; see `convergence.worker.attempts.nested`.
     :param credentials: those of the stack of that id; see `convergence.worker.attempts.credentials`.

@@ -26,7 +26,8 @@ from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from convergence_simulator.checker import InvariantChecker
 from convergence_simulator.choices import Choices
 from convergence_simulator.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
@@ -103,13 +104,13 @@ class WorldShape:
     :param visit_unchanged: whether traversals visit what has not changed, as the prototype did.
     :param window: how many nodes of a stack are cast at once.
     :param threads: how many checks a worker works on at a time.
-    :param in_a_row: how many nodes a thread looks at one after the other; see `convergence.worker.in_a_row`.
+    :param max_inline_nodes: maximum number of nodes that a thread runs one after the other.
     """
 
     engines: int = 2
     workers: int = 3
     threads: int = 8
-    in_a_row: int = 1
+    max_inline_nodes: int = 1
     visit_unchanged: bool = False
     window: int = DISPATCH_WINDOW
 
@@ -266,9 +267,9 @@ class World(Passing):
             unattended_s=None,
             threads=shape.threads,
             dispatch_window=shape.window,
-            in_a_row=shape.in_a_row,
+            max_inline_nodes=shape.max_inline_nodes,
         )
-        service = WorkerService(
+        service = wire_worker(
             self._ports,
             Dispatcher(self.store, messenger, self.new_id, window=shape.window),
             self.registry,

@@ -103,8 +103,9 @@ class NestedBatch:
     def begun(self, claims: Sequence[Claim], task: Task) -> dict[str, Document]:
         """Have an engine start, in one call, the nested stacks of several claims.
 
-        :returns: by id of the row, the answer of the engine for `Runner.run`. A row without an answer should be released,
-            unless it is the first: the engine is slow or away, and other threads and engines have nothing to do.
+        :returns: by id of the row, the answer of the engine for `Runner.run`. A row without an answer should be
+            released, unless it is the first: the engine is slow or away, and other threads and engines have nothing to
+            do.
         """
         if len(claims) == 1 or self._draining() or task.is_unwanted:
             return {}

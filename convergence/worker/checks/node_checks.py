@@ -90,8 +90,8 @@ class NodeChecks:
     def check(self, turn: Turn) -> None:
         """Do what there is to do for a node now. Nothing, if another worker does it or it is done.
 
-        A cancel of the traversal stops the task of the turn. The task was registered before the row is claimed, the claim
-        reads if the traversal still runs, and afterwards the task is checked: so no cancel is missed.
+        A cancel of the traversal stops the task of the turn. The task was registered before the row is claimed, the
+        claim reads if the traversal still runs, and afterwards the task is checked: so no cancel is missed.
         """
         traversal_id, number, begun = turn.traversal_id, turn.node, turn.claimed
         if begun is None:

@@ -30,7 +30,8 @@ BACKLOG_PER_THREAD = 2
 """Waiting nodes per thread up to which this worker takes a single node without a message, whatever its throughput."""
 
 NESTED_MESSAGE_NODES = 16
-"""Maximum number of nodes of a nested stack in one message: one thread runs so few of them inline, one after the other."""
+"""Maximum number of nodes of a nested stack in one message: one thread runs so few of them inline, one after the other.
+"""
 
 NESTED_BATCH = 5
 """Maximum number of nested stacks that one thread starts in one call of an engine.
@@ -50,4 +51,5 @@ JAMMED_S = 2.0
 after which this worker forwards waiting nodes to workers that have room."""
 
 MAX_REDELIVERIES = 3
-"""How often workers without a free thread forward one node. After that the node waits here, or the sweeper requeues it."""
+"""How often workers without a free thread forward one node. After that the node waits here, or the sweeper requeues it.
+"""

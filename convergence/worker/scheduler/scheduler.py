@@ -2,12 +2,14 @@
 
 A node becomes ready when a commit finishes the last node that it requires. The scheduler decides, in this order:
 
-1. *This thread* runs one ready node of its own operation next (`run`, `Turn`). The commit that finishes a node claims the
-   next one: no message, and a commit less for each node. `next_node` finds one that waits here where none became ready.
-2. *Another thread of this worker* runs it: nodes of a nested stack (`on_nested_ready`) and of a parent stack, as many as
-   this worker ran within the last second. They cost no message.
-3. *Another worker* runs it. While a thread is free here, every node is a message at once. While all are busy, a node waits
-   for a moment, in which threads of this worker often come to it; then up to five nodes are one message (`flush`).
+1. *This thread* runs one ready node of its own operation next (`run`, `Turn`). The commit that finishes a node claims
+   the next one: no message, and a commit less for each node. `next_node` finds one that waits here where none became
+   ready.
+2. *Another thread of this worker* runs it: nodes of a nested stack (`on_nested_ready`) and of a parent stack, as many
+   as this worker ran within the last second. They cost no message.
+3. *Another worker* runs it. While a thread is free here, every node is a message at once. While all are busy, a node
+   waits for a moment, in which threads of this worker often come to it; then up to five nodes are one message
+   (`flush`).
 4. *Nobody yet*: behind the dispatch window nodes wait in the database for the node before them.
 
 Messages are hints. A node that is kept here and lost with the process is requeued by the sweeper.
@@ -110,7 +112,7 @@ class Scheduler:
         return not self._must_stop(turn)
 
     def next_node(self, turn: Turn) -> int | None:
-        """Return the node that the thread runs next; take one of its operation that waits here, if there is none yet."""
+        """Return the node that the thread runs next. If there is none yet, take one that waits here."""
         if turn.next_node is None:
             turn.next_node = self._take(turn.traversal_id)
         return turn.next_node
@@ -118,8 +120,8 @@ class Scheduler:
     def batch_with(self, turn: Turn | None) -> list[int]:
         """Return nodes of the same operation that wait here and may be started with the present one in one call.
 
-        An engine plans five nested stacks in one transaction: 1.6 commits for each instead of 3, and a third of its round
-        trips ("nested" of `make bench`). The caller dispatches nodes that it does not claim.
+        An engine plans five nested stacks in one transaction: 1.6 commits for each instead of 3, and a third of its
+        round trips ("nested" of `make bench`). The caller dispatches nodes that it does not claim.
         """
         taken: list[int] = []
         if turn is None or self._max_inline == 1 or self._threads.waiting_ahead() >= max(self._reach(), NESTED_BACKLOG):
