@@ -524,7 +524,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.checks.node_checks:NodeChecks._conclude',
-                'self._settler.settle(claim.stack.id, claim.traversal.id)',
+                'self._ports.settler.settle(claim.stack.id, claim.traversal.id)',
                 'pass',
             ),
         ),
@@ -867,7 +867,7 @@ MUTANTS = (
             ),
             Edit(
                 'convergence.worker.checks.node_checks:NodeChecks._act',
-                'if answer is None and (self._draining() or task.is_unwanted):',
+                'if answer is None and (self._ports.draining() or task.is_unwanted):',
                 'if self._draining():',
             ),
             Edit(

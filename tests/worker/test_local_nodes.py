@@ -3,12 +3,17 @@
 import pytest
 
 from convergence.concurrency import Task
+from convergence.core.handoff import Handoff
 from convergence.worker.scheduler.constants import HORIZON_S, NESTED_BATCH
 from convergence.worker.scheduler.scheduler import Scheduler
 from convergence.worker.scheduler.thread_groups import Check, Occupancy
 from convergence.worker.scheduler.turn import Turn
 
 MANY = 1000
+
+
+def handoff(traversal_id, *nodes):
+    return Handoff('R', ('S', 0), traversal_id=traversal_id, nodes=nodes)
 
 
 class FakeDispatcher:
@@ -66,7 +71,7 @@ class Now:
     def keeps(self, count, traversal_id='V'):
         """How many nodes of a nested stack it keeps, of so many that are ready."""
         before, sent = len(self.taken), len(self.dispatcher.sent)
-        self.scheduler.on_nested_ready(traversal_id, range(count), self.turn())
+        self.scheduler.on_nested_ready(handoff(traversal_id, *range(count)), self.turn())
         kept = len(self.taken) - before
         assert kept + len(self.dispatcher.sent) - sent == count, 'other workers get the rest'
         return kept
@@ -111,7 +116,7 @@ def test_kept_nodes_go_before_other_waiting_nodes():
 def test_the_turn_of_the_thread_is_over_when_nodes_are_kept():
     now, turn = Now(busy=0, waiting=0), Turn('S', 0, Task('t'), 0.0, 15)
     assert now.scheduler.may_continue(turn)
-    now.scheduler.on_nested_ready('V', (1, 2), turn)
+    now.scheduler.on_nested_ready(handoff('V', 1, 2), turn)
     assert not now.scheduler.may_continue(turn)
 
 

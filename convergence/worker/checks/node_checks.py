@@ -136,7 +136,7 @@ class NodeChecks:
             for claim in claims[1:]:
                 if claim.resource.id not in begun:  # as far as is known: the answer may have been lost
                     if self._let_go(claim) is End.FENCED:
-                        self._dispatch_nested(self._ports.lost_handoff(claim), turn)
+                        self._scheduler.on_nested_ready(self._ports.lost_handoff(claim), turn)
                     self.claims.done(task, claim)
             for claim in (*claims[:1], *(each for each in claims[1:] if each.resource.id in begun)):
                 result = self._act(claim, task, turn, begun.get(claim.resource.id))
@@ -240,7 +240,7 @@ class NodeChecks:
             if end is not End.FENCED:
                 return result
             if self._steps.nests(claim.resource.type):
-                self._dispatch_nested(self._ports.lost_handoff(claim), turn)
+                self._scheduler.on_nested_ready(self._ports.lost_handoff(claim), turn)
             self._keep_track(claim, result.physical_id, may_have_made(claim, result))
             return None
 
@@ -258,11 +258,7 @@ class NodeChecks:
         if node.next_in_backlog is not None:
             self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
         self._ports.retry_later(result.after_s, node.traversal_id, node.number)
-        self._dispatch_nested(handoff, turn)
-
-    def _dispatch_nested(self, handoff: Handoff | None, turn: Turn | None) -> None:
-        if handoff is not None:
-            self._scheduler.on_nested_ready(handoff.traversal_id, handoff.nodes, turn)
+        self._scheduler.on_nested_ready(handoff, turn)
 
     def _finish(self, claim: Claim, result: Result, now: float, turn: Turn | None) -> End:
         continues = turn is not None and self._scheduler.may_continue(turn) and not self._ports.draining()

@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 
 from convergence import logs
 from convergence.concurrency import Lock, Task
+from convergence.core.handoff import Handoff
 from convergence.db.transaction import Committed
 from convergence.dispatch import Dispatcher
 from convergence.rpc.shares import beneficiary, on_behalf_of
@@ -156,12 +157,17 @@ class Scheduler:
         self._spread(others)
         self._dispatcher.conclude(committed.last, lambda nodes: self._on_parent_ready(nodes, turn))
 
-    def on_nested_ready(self, traversal_id: str, nodes: Sequence[int], turn: Turn | None = None) -> None:
+    def on_nested_ready(self, handoff: Handoff | None, turn: Turn | None = None) -> None:
         """Decide who runs the first ready nodes of a nested stack, whose operation has just started.
 
         Threads of this worker run as many as they reach within a second, before other waiting nodes: so a tree is made
         branch by branch, and its nodes cost no message.
+
+        :param handoff: the operation and its ready nodes; None if no engine started one.
         """
+        if handoff is None:
+            return
+        traversal_id, nodes = handoff.traversal_id, handoff.nodes
         keeps = turn is not None and self._max_inline > 1 and not self._queue.is_draining()
         room = max(self._threads.occupancy().idle, self._reach() - self._threads.waiting_ahead()) if keeps else 0
         if len(nodes) <= 2 * room:
