@@ -22,7 +22,8 @@ def log_in(name: str, source: str) -> tuple[keystone.Login, str]:
         from openstack.config import OpenStackConfig
     except ImportError:
         raise UsageMistake(
-            f'{source} names a cloud of clouds.yaml; that needs openstacksdk: pip install convergence[clouds].'
+            f'{source} names a cloud of clouds.yaml; that needs openstacksdk: '
+            'pip install convergence-orchestration[clouds].'
         ) from None
     try:
         with keystone.as_usage_mistakes(source):

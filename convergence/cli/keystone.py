@@ -39,7 +39,8 @@ def log_in(options: Mapping[str, str], source: str, ca: str) -> Login:
         from keystoneauth1 import loading, session
     except ImportError:
         raise UsageMistake(
-            f'{source} wants a token from Keystone; that needs keystoneauth1: pip install convergence[keystone].'
+            f'{source} needs a token from Keystone, and for that keystoneauth1: '
+            'pip install convergence-orchestration[keystone].'
         ) from None
     given = {name: value for name, value in options.items() if name not in _ABOUT_US}
     with as_usage_mistakes(source):

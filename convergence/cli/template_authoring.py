@@ -261,7 +261,7 @@ def serve_lsp() -> None:
     """Serve an editor in the Language Server Protocol, on standard input and output.
 
     Diagnostics while you type, completion, documentation under the pointer, go to definition, find references, rename,
-    formatting. Needs pygls: pip install convergence[lsp].
+    formatting. Needs pygls: pip install convergence-orchestration[lsp].
     """
     if sys.stdin.isatty():
         click.echo('convergence: an editor is to start this, and to speak to it. Ctrl-C ends it.', err=True)
@@ -270,7 +270,7 @@ def serve_lsp() -> None:
     except ImportError as error:
         if (error.name or '').partition('.')[0] not in ('pygls', 'lsprotocol'):
             raise
-        raise UsageMistake('The language server needs pygls: pip install convergence[lsp].') from None
+        raise UsageMistake('The language server needs pygls: pip install convergence-orchestration[lsp].') from None
     serve()
 
 

@@ -62,7 +62,7 @@ def make_application(
         from keystonemiddleware.auth_token import AuthProtocol
     except ImportError:
         raise ConfigurationError(
-            '[api] authentication = keystone needs keystonemiddleware: pip install convergence[keystone].'
+            '[api] authentication = keystone needs keystonemiddleware: pip install convergence-orchestration[keystone].'
         ) from None
     # The application itself says 401: some of it is for anybody.
     verified: WsgiApplication = AuthProtocol(application, {'oslo_config_config': conf, 'delay_auth_decision': True})

@@ -31,7 +31,8 @@ def keystone_of(settings: CredentialSettings, conf: cfg.ConfigOpts = cfg.CONF) -
         from convergence.credentials.keystone import Keystone
     except ImportError:
         raise ConfigurationError(
-            f'[credentials] method = {settings.method} needs keystoneauth1: pip install convergence[keystone].'
+            f'[credentials] method = {settings.method} needs keystoneauth1: '
+            'pip install convergence-orchestration[keystone].'
         ) from None
     loading.register_auth_conf_options(conf, TRUSTEE)
     loading.register_session_conf_options(conf, TRUSTEE)

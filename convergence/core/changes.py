@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from convergence.core.model import Action, Definition, DriftPolicy, Hook, Json, NodeStatus, Output, Status, Yielding
+from convergence.core.model import Action, Definition, DriftPolicy, Handover, Hook, Json, NodeStatus, Output, Status
 from convergence.core.rows import Acceptance, Pending, Retry
 
 
@@ -73,9 +73,9 @@ class ResourceChange(TypedDict, total=False):
     hook_traversal_id: str | None
     nothing_made: bool
     clearing: bool
-    mendable: bool
+    repairable: bool
     accepted: Acceptance | None
-    yielding: Yielding | None
+    handover: Handover | None
 
 
 class NodeChange(TypedDict, total=False):

@@ -13,9 +13,9 @@ from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecis
 from convergence.core.clearing import go_on_clearing
 from convergence.core.creation import Made, is_going_on, made
 from convergence.core.decide import (
-    Disposition,
+    PlannedStep,
     ResourceGoal,
-    Ruling,
+    StepKind,
     after_comparing,
     before_comparing,
     difference,
@@ -23,10 +23,11 @@ from convergence.core.decide import (
 )
 from convergence.core.digest import digest, repeatable
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
+from convergence.core.handover import continue_handover, reclaim
 from convergence.core.hooks import is_gone, is_past_the_last, pause_before, pauses_at_all
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, NodeStatus, Phase, Status
 from convergence.core.nesting import is_doubted
-from convergence.core.perform import let_go_of_snapshot, perform, wake_up
+from convergence.core.perform import drop_snapshot, perform, wake_up
 from convergence.core.rows import Pending, Resource
 from convergence.core.verdicts import (
     claim_row,
@@ -39,7 +40,6 @@ from convergence.core.verdicts import (
     refuse_unread,
 )
 from convergence.core.views import NodeView
-from convergence.core.yielding import go_on_giving_way, reclaim
 from convergence.values import replace
 
 
@@ -85,7 +85,7 @@ def _let_end(view: NodeView, worker: Worker, resource: Resource | None) -> Decis
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     if resource.action is Action.SNAPSHOT and resource.traversal_id != view.traversal.id:
-        return let_go_of_snapshot(view, worker, resource)
+        return drop_snapshot(view, worker, resource)
     if resource.is_cleared:
         return go_on_clearing(view, worker, resource)
     pending, action = resource.pending, resource.action
@@ -172,11 +172,11 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes, woken)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
         return nothing_to_do(view, worker, [], resource.output)
-    giving = go_on_giving_way(view, worker, resource)
+    giving = continue_handover(view, worker, resource)
     if giving is not None:
         return giving
-    ruling = before_comparing(resource, goal)
-    at_once = _whatever_is_wanted(view, worker, resource, ruling) if ruling is not None else None
+    planned = before_comparing(resource, goal)
+    at_once = _whatever_is_wanted(view, worker, resource, planned) if planned is not None else None
     if at_once is not None:
         return at_once
     if definition.external_id is not None and resource.crash_count >= MAX_CRASHES:
@@ -184,30 +184,30 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     wanted = assess(view)
     if isinstance(wanted, Undesirable):
         return refuse(view, worker, resource, wanted.reason)
-    if ruling is None:
+    if planned is None:
         change = difference(resource, definition, wanted.change, view.traversal.template_id, wanted.is_renewed)
-        ruling = after_comparing(resource, goal, change)
-    return _carry_out(view, worker, resource, ruling, _pending(view, wanted))
+        planned = after_comparing(resource, goal, change)
+    return _carry_out(view, worker, resource, planned, _pending(view, wanted))
 
 
 def _whatever_is_wanted(
-    view: NodeView, worker: Worker, resource: Resource, ruling: Ruling
+    view: NodeView, worker: Worker, resource: Resource, planned: PlannedStep
 ) -> Decision[StepDecision] | None:
     """Do what was decided without a look at the wanted properties; None where they matter after all."""
-    match ruling.disposition:
-        case Disposition.RESUME:
+    match planned.kind:
+        case StepKind.RESUME:
             return wake_up(view, worker, resource)
-        case Disposition.LET_GO_OF_SNAPSHOT:
-            return let_go_of_snapshot(view, worker, resource)
-        case Disposition.FINISH:
+        case StepKind.DROP_SNAPSHOT:
+            return drop_snapshot(view, worker, resource)
+        case StepKind.FINISH:
             return _resume(view, worker, resource)
-        case Disposition.REFUSE:
-            return refuse(view, worker, resource, ruling.reason)
-        case Disposition.REPLACE:
+        case StepKind.REFUSE:
+            return refuse(view, worker, resource, planned.reason)
+        case StepKind.REPLACE:
             return _replace(view, resource)
-        case Disposition.CLEAR:
+        case StepKind.CLEAR:
             return go_on_clearing(view, worker, resource)
-        case Disposition.TAKE_BACK:
+        case StepKind.RECLAIM:
             return reclaim(view, worker, resource)
     return None
 
@@ -217,29 +217,29 @@ def _replace(view: NodeView, resource: Resource) -> Decision[StepDecision]:
 
 
 def _carry_out(
-    view: NodeView, worker: Worker, resource: Resource, ruling: Ruling, pending: Pending
+    view: NodeView, worker: Worker, resource: Resource, planned: PlannedStep, pending: Pending
 ) -> Decision[StepDecision]:
     """Claim the row for what was decided, unless the node is to pause first."""
-    disposition = ruling.disposition
-    if disposition is Disposition.REFUSE:
-        return refuse(view, worker, resource, ruling.reason)
-    if disposition is Disposition.KEEP:
+    kind = planned.kind
+    if kind is StepKind.REFUSE:
+        return refuse(view, worker, resource, planned.reason)
+    if kind is StepKind.KEEP:
         pauses = pauses_at_all(view.traversal.action)
         paused = pause_before(view, worker, resource, Action.UPDATE) if pauses else None
         return paused or _keep(view, worker, resource, pending)
-    if disposition is Disposition.ADOPT:
+    if kind is StepKind.ADOPT:
         external_id = pending.definition.external_id
         taken: ResourceChange = {} if external_id is None else {'physical_id': external_id}
         changes: ResourceChange = {**_beginning(resource, pending, Action.ADOPT), **taken}
         return claim_row(view, worker, Step.ADOPT, Action.ADOPT, changes, pending)
-    paused = pause_before(view, worker, resource, Action.CREATE if disposition is Disposition.CREATE else Action.UPDATE)
+    paused = pause_before(view, worker, resource, Action.CREATE if kind is StepKind.CREATE else Action.UPDATE)
     if paused is not None:
         return paused
-    if disposition is Disposition.CREATE:
+    if kind is StepKind.CREATE:
         return _create(view, worker, resource, pending)
-    if disposition is Disposition.REPLACE:
+    if kind is StepKind.REPLACE:
         return _replace(view, resource)
-    if disposition is Disposition.UPDATE:
+    if kind is StepKind.UPDATE:
         return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource, 'looking at it')
@@ -375,7 +375,7 @@ def _repeats(view: NodeView, resource: Resource) -> bool:
     """Whether the action that the row was left in the middle of is just what this node wants."""
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
-    if resource.yielding is not None:
+    if resource.handover is not None:
         return False  # it has to take something back as well
     return pending is not None and pending.digest == digest(definition, view.inputs)
 

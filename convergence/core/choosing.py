@@ -64,7 +64,7 @@ def unchanged(
     outputs: dict[str, Output] = {}
     for name in graph.requirements_first(goal.definitions):
         definition, row = goal.definitions[name], chosen.get(name)
-        if row is None or row.owner or row.yielding or row.status is not Status.COMPLETE or row.action in _NOT_UP:
+        if row is None or row.owner or row.handover or row.status is not Status.COMPLETE or row.action in _NOT_UP:
             continue
         if name in visits:
             continue

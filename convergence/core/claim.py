@@ -32,8 +32,8 @@ class Step(StrEnum):
     CANCEL = 'CANCEL'
     INTERRUPT = 'INTERRUPT'
     CLEAR = 'CLEAR'
-    GIVE_WAY = 'GIVE_WAY'
-    TAKE_BACK = 'TAKE_BACK'
+    HAND_OVER = 'HAND_OVER'
+    RECLAIM = 'RECLAIM'
     DELETE = 'DELETE'
 
 
@@ -49,8 +49,8 @@ ACTING = frozenset(
         Step.CANCEL,
         Step.INTERRUPT,
         Step.CLEAR,
-        Step.GIVE_WAY,
-        Step.TAKE_BACK,
+        Step.HAND_OVER,
+        Step.RECLAIM,
         Step.DELETE,
     }
 )
@@ -79,7 +79,7 @@ class Creation:
     :param is_repeated: whether nothing but a second creation with the same token tells what the first one has made.
     :param is_enforced: whether a second creation with the same token makes nothing new.
     :param is_exclusive: whether there can be one object only of a name, so that it goes before another is made.
-    :param gives_way: whether an object has to give something up before the one is made that replaces it.
+    :param hands_over: whether an object has to give something up before the one is made that replaces it.
     :param settles_s: for how many seconds it may still make something when its worker gives no sign of life any more.
     """
 
@@ -87,7 +87,7 @@ class Creation:
     settles_s: float = 60.0
     is_enforced: bool = False
     is_exclusive: bool = False
-    gives_way: bool = False
+    hands_over: bool = False
 
 
 def nests_none(type_name: str) -> bool:

@@ -70,5 +70,5 @@ def cleared(resource: Resource) -> ResourceChange:
         'template_id': None,
         'search_until': None,
         'nothing_made': False,
-        'yielding': None,
+        'handover': None,
     }

@@ -22,21 +22,21 @@ from convergence.core.rows import Resource
 from convergence.values import quickly_made
 
 
-class Disposition(StrEnum):
+class StepKind(StrEnum):
     """What is done about a row.
 
-    * `RESUME`, `LET_GO_OF_SNAPSHOT`, `FINISH`: what an earlier operation has left comes to its end, then the row is
+    * `RESUME`, `DROP_SNAPSHOT`, `FINISH`: what an earlier operation has left comes to its end, then the row is
       decided about again. A suspended object is resumed, a snapshot is given up, any other action is finished.
     * `REFUSE`: the resource fails, and the row stays as it is.
     * `CREATE`, `ADOPT`, `UPDATE`, `REPLACE`, `KEEP`: as they say; `KEEP` touches nothing but the row.
     * `CLEAR`: the removal of its object, for another one to be made in the row, comes to its end.
-    * `TAKE_BACK`: its object gets back what it gave up for a replacement, then the row is decided about again.
+    * `RECLAIM`: its object gets back what it gave up for a replacement, then the row is decided about again.
     * `REPAIR`: the type looks at the object, of a failed row or because reality is asked: it is kept, updated in place,
       or replaced.
     """
 
     RESUME = 'RESUME'
-    LET_GO_OF_SNAPSHOT = 'LET_GO_OF_SNAPSHOT'
+    DROP_SNAPSHOT = 'DROP_SNAPSHOT'
     FINISH = 'FINISH'
     REFUSE = 'REFUSE'
     CREATE = 'CREATE'
@@ -46,14 +46,14 @@ class Disposition(StrEnum):
     KEEP = 'KEEP'
     REPAIR = 'REPAIR'
     CLEAR = 'CLEAR'
-    TAKE_BACK = 'TAKE_BACK'
+    RECLAIM = 'RECLAIM'
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class PlannedStep:
     """A course, with the reason that a user is told where it is not what the properties alone lead to."""
 
-    disposition: Disposition
+    kind: StepKind
     reason: str = ''
 
 
@@ -81,100 +81,102 @@ class ResourceGoal:
     woken: bool = False
 
 
-def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> Ruling:
+def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> PlannedStep:
     """What is done about a row whose difference from the goal is known."""
     if row is None:
-        return Ruling(Disposition.ADOPT if goal.definition.external_id is not None else Disposition.CREATE)
+        return PlannedStep(StepKind.ADOPT if goal.definition.external_id is not None else StepKind.CREATE)
     return before_comparing(row, goal) or after_comparing(row, goal, change)
 
 
-def possible(row: Resource | None, goals: Collection[ResourceGoal], changes: Collection[Change]) -> frozenset[Ruling]:
+def possible(
+    row: Resource | None, goals: Collection[ResourceGoal], changes: Collection[Change]
+) -> frozenset[PlannedStep]:
     """Every answer of `decide` to one of the goals and one of the differences. One alone is certain."""
     return frozenset(decide(row, goal, change) for goal in goals for change in changes)
 
 
-def before_comparing(row: Resource, goal: ResourceGoal) -> Ruling | None:
+def before_comparing(row: Resource, goal: ResourceGoal) -> PlannedStep | None:
     """What the row alone demands, whatever its properties should be; None where the difference decides."""
     definition = goal.definition
     if row.damaged:
-        return Ruling(Disposition.REFUSE, unreadable(row))
+        return PlannedStep(StepKind.REFUSE, unreadable(row))
     if is_adopted(row):
         return _of_others(row, definition)
     if is_asleep(row):
-        return Ruling(Disposition.RESUME, 'it is suspended and is resumed first')
+        return PlannedStep(StepKind.RESUME, 'it is suspended and is resumed first')
     if may_still_sleep(row) and not goal.woken and not goal.nests:
         # No look at it would show whether it sleeps. A stack wakes what is in it when it gets a goal.
-        return Ruling(Disposition.RESUME, 'its RESUME failed; it is resumed again first')
+        return PlannedStep(StepKind.RESUME, 'its RESUME failed; it is resumed again first')
     if row.action is Action.SNAPSHOT and row.status is Status.IN_PROGRESS:
-        return Ruling(Disposition.LET_GO_OF_SNAPSHOT)
+        return PlannedStep(StepKind.DROP_SNAPSHOT)
     if goal.adopts and row.action is Action.INIT and not (brings_nested(row) if goal.nests else is_offered(row)):
         missing = 'The resources of the nested stack were' if goal.nests else 'Resource ID was'
-        return Ruling(Disposition.REFUSE, f'{missing} not provided.')
+        return PlannedStep(StepKind.REFUSE, f'{missing} not provided.')
     if row.is_cleared:
-        return Ruling(Disposition.CLEAR, 'it is being removed to make room for another one')
+        return PlannedStep(StepKind.CLEAR, 'it is being removed to make room for another one')
     if row.action is Action.DELETE:
-        return Ruling(Disposition.REPLACE, 'its deletion was begun')
+        return PlannedStep(StepKind.REPLACE, 'its deletion was begun')
     if goal.nests and is_overtaken(row, goal.repeats):
         return None
     if not is_offered(row) and is_unfinished(row, goal.repeats, goal.recreated):
-        return Ruling(Disposition.FINISH, f'its {row.action} is not finished yet and comes to its end first')
-    if row.yielding is not None:
-        return Ruling(Disposition.TAKE_BACK, 'it first takes back what it gave up for a replacement')
+        return PlannedStep(StepKind.FINISH, f'its {row.action} is not finished yet and comes to its end first')
+    if row.handover is not None:
+        return PlannedStep(StepKind.RECLAIM, 'it first takes back what it gave up for a replacement')
     return _of_others(row, definition) if definition.external_id is not None else None
 
 
-def _of_others(row: Resource, definition: Definition) -> Ruling | None:
+def _of_others(row: Resource, definition: Definition) -> PlannedStep | None:
     """Objects that others have made are used, and never touched."""
     reason = refusal(row, definition)
     if reason is not None:
-        return Ruling(Disposition.REFUSE, reason)
+        return PlannedStep(StepKind.REFUSE, reason)
     if not is_adopted(row):
-        return Ruling(Disposition.ADOPT)
+        return PlannedStep(StepKind.ADOPT)
     if row.type != definition.type:
-        return Ruling(Disposition.REPLACE, f'its type was {row.type}')
-    return Ruling(Disposition.KEEP if row.status is Status.COMPLETE else Disposition.ADOPT)
+        return PlannedStep(StepKind.REPLACE, f'its type was {row.type}')
+    return PlannedStep(StepKind.KEEP if row.status is Status.COMPLETE else StepKind.ADOPT)
 
 
-def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Ruling:
+def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> PlannedStep:
     """How to get from what is there to what is wanted.
 
     :param change: what `difference` says.
     """
     definition = goal.definition
     if is_offered(row):
-        return Ruling(Disposition.ADOPT)
+        return PlannedStep(StepKind.ADOPT)
     if row.action is Action.INIT or was_never_made(row) or is_put_off(row):
         # Of what has failed its type is asked once more, even where it has promised that nothing was made.
-        return Ruling(Disposition.CREATE)
+        return PlannedStep(StepKind.CREATE)
     if row.type != definition.type:
-        return _restricted(row, definition, Ruling(Disposition.REPLACE, f'its type was {row.type}'))
+        return _restricted(row, definition, PlannedStep(StepKind.REPLACE, f'its type was {row.type}'))
     if goal.nests and change is not Change.REPLACE and row.status is not Status.COMPLETE:
         # What has failed in a stack, or is under way there, the stack itself sees to.
         return _restricted(row, definition, _of_a_stack(row))
-    if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.mendable:
-        return _restricted(row, definition, Ruling(Disposition.REPLACE, f'it is not healthy: {row.status_reason}'))
+    if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.repairable:
+        return _restricted(row, definition, PlannedStep(StepKind.REPLACE, f'it is not healthy: {row.status_reason}'))
     if change is Change.REPLACE:
-        return _restricted(row, definition, Ruling(Disposition.REPLACE))
+        return _restricted(row, definition, PlannedStep(StepKind.REPLACE))
     if (row.action, row.status) == (Action.SNAPSHOT, Status.FAILED):
         # Nobody has changed the object; to apply its properties again makes sure of it.
         reason = 'its SNAPSHOT failed; its properties are applied again' if change is Change.NONE else ''
-        return _restricted(row, definition, Ruling(Disposition.UPDATE, reason))
+        return _restricted(row, definition, PlannedStep(StepKind.UPDATE, reason))
     if change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
-        return Ruling(Disposition.REFUSE, restricted(Restriction.UPDATE))
+        return PlannedStep(StepKind.REFUSE, restricted(Restriction.UPDATE))
     if row.status is not Status.COMPLETE:
-        return Ruling(Disposition.REPAIR, f'its {row.action} failed')
+        return PlannedStep(StepKind.REPAIR, f'its {row.action} failed')
     if change is Change.NONE and goal.nests and is_doubted(row):
-        return Ruling(Disposition.UPDATE, 'there is something to tidy up in it')
+        return PlannedStep(StepKind.UPDATE, 'there is something to tidy up in it')
     if goal.observes:
         # What is in a stack, the stack itself compares.
-        return Ruling(Disposition.UPDATE if goal.nests else Disposition.REPAIR, 'it is compared with reality')
-    return Ruling(Disposition.KEEP if change is Change.NONE else Disposition.UPDATE)
+        return PlannedStep(StepKind.UPDATE if goal.nests else StepKind.REPAIR, 'it is compared with reality')
+    return PlannedStep(StepKind.KEEP if change is Change.NONE else StepKind.UPDATE)
 
 
-def _of_a_stack(row: Resource) -> Ruling:
+def _of_a_stack(row: Resource) -> PlannedStep:
     said = 'is not finished yet and is overtaken' if row.status is Status.IN_PROGRESS else 'failed'
-    begins = Disposition.CREATE if row.action is Action.CREATE else Disposition.UPDATE
-    return Ruling(begins, f'its {row.action} {said}')
+    begins = StepKind.CREATE if row.action is Action.CREATE else StepKind.UPDATE
+    return PlannedStep(begins, f'its {row.action} {said}')
 
 
 def difference(row: Resource, definition: Definition, change: Change, template_id: str | None, renewed: bool) -> Change:
@@ -275,9 +277,9 @@ def may_replace(row: Resource, definition: Definition) -> bool:
     )
 
 
-def _restricted(row: Resource, definition: Definition, ruling: Ruling) -> Ruling:
-    if ruling.disposition is not Disposition.REPLACE:
+def _restricted(row: Resource, definition: Definition, planned: PlannedStep) -> PlannedStep:
+    if planned.kind is not StepKind.REPLACE:
         forbidden = Restriction.UPDATE if Restriction.UPDATE in definition.restrictions else None
     else:
         forbidden = None if may_replace(row, definition) else Restriction.REPLACE
-    return Ruling(Disposition.REFUSE, restricted(forbidden)) if forbidden is not None else ruling
+    return PlannedStep(StepKind.REFUSE, restricted(forbidden)) if forbidden is not None else planned

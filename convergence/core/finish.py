@@ -14,6 +14,12 @@ from convergence.core.clearing import cleared
 from convergence.core.decide import may_replace, may_still_sleep, restricted
 from convergence.core.effects import Decision, DeleteResource, Effect, FinishNode, InsertEvents, UpdateResource
 from convergence.core.handoff import Handoff
+from convergence.core.handover import (
+    STEP_TEXTS,
+    after_failed_handover,
+    after_handover,
+    after_missing_object,
+)
 from convergence.core.held import event_of, free, held_row, kept_item, known, rest, search_limit
 from convergence.core.hooks import admit_next
 from convergence.core.interrupt import NO_NODE
@@ -31,7 +37,6 @@ from convergence.core.results import (
 )
 from convergence.core.rows import Resource, Retry
 from convergence.core.views import FinishView
-from convergence.core.yielding import DONE, failed_to_yield, gone, yielded
 from convergence.values import replace
 
 
@@ -88,7 +93,7 @@ def _may_not_replace(resource: Resource, claim: Claim, result: NeedsReplacement)
 
 def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
     """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
-    decision = finish(view, claim, Failed(reason, mendable=claim.action is Action.CHECK), worker)
+    decision = finish(view, claim, Failed(reason, repairable=claim.action is Action.CHECK), worker)
     effects = tuple(
         replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
         if isinstance(effect, UpdateResource)
@@ -113,9 +118,11 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
         effects.append(UpdateResource(resource.id, *held, {**rest(), **mark}))
     elif claim.action is Action.DELETE:
         effects.append(DeleteResource(resource.id, *held, resource.was_signalled))
-    elif claim.step in DONE:
+    elif claim.step in STEP_TEXTS:
         learned = known(result.physical_id, result.data)
-        effects.append(UpdateResource(resource.id, *held, {**rest(), **learned, **yielded(view, resource, claim)}))
+        effects.append(
+            UpdateResource(resource.id, *held, {**rest(), **learned, **after_handover(view, resource, claim)})
+        )
     elif claim.action in PERFORMED and claim.step is not Step.READ:
         effects.append(UpdateResource(resource.id, *held, _performed(view, resource, claim, result)))
         effects += kept_item(claim, result)
@@ -137,7 +144,7 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
             changes['digest'] = None
         effects.append(UpdateResource(resource.id, *held, changes))
     if not _only_looked(resource, claim):
-        reason = result.note or DONE.get(claim.step, 'state changed')
+        reason = result.note or STEP_TEXTS.get(claim.step, 'state changed')
         event = event_of(view, worker, resource, claim.action, Status.COMPLETE, reason, physical_id)
         effects.append(InsertEvents((event,)))
     if hook is not None:
@@ -165,11 +172,11 @@ def _looks(resource: Resource, claim: Claim) -> bool:
     return claim.step is Step.REPAIR and resource.status is Status.COMPLETE
 
 
-def _found_wanting(resource: Resource, claim: Claim, reason: str, *, mendable: bool) -> ResourceChange:
+def _found_wanting(resource: Resource, claim: Claim, reason: str, *, repairable: bool) -> ResourceChange:
     """A look at the object of a row that works is a check, and this one has failed. Of any other step: nothing."""
     if not _looks(resource, claim):
         return {}
-    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'mendable': mendable}
+    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'repairable': repairable}
 
 
 def _complete(resource: Resource, claim: Claim) -> ResourceChange:
@@ -222,9 +229,9 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
         changes |= {'clearing': False, 'progress': None}
     if resource.status is Status.IN_PROGRESS:
         changes |= states.resource_state(resource, claim.row_action, Status.FAILED, result.reason)
-        changes['mendable'] = result.mendable
-    changes |= failed_to_yield(resource, claim, result.reason)
-    wanting = _found_wanting(resource, claim, result.reason, mendable=True)
+        changes['repairable'] = result.repairable
+    changes |= after_failed_handover(resource, claim, result.reason)
+    wanting = _found_wanting(resource, claim, result.reason, repairable=True)
     changes |= wanting
     action = wanting.get('action', claim.action)
     effects: list[Effect] = [
@@ -235,7 +242,7 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
     node, traversal = view.node, view.traversal
     if not view.is_current or node is None or traversal is None:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
-    if not claim.completes_node and claim.step not in (Step.CLEAR, *DONE):
+    if not claim.completes_node and claim.step not in (Step.CLEAR, *STEP_TEXTS):
         # What failed, or was cancelled, is a leftover of an older traversal: its node here will look for itself.
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     if not view.is_running or node.status is not NodeStatus.READY:
@@ -308,7 +315,9 @@ def _unsuitable(
         changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
         event = event_of(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
-    wanting = _found_wanting(resource, claim, result.reason, mendable=False) or gone(resource, claim, result.reason)
+    wanting = _found_wanting(resource, claim, result.reason, repairable=False) or after_missing_object(
+        resource, claim, result.reason
+    )
     if wanting:
         changes |= wanting
         event = event_of(view, worker, resource, Action.CHECK, Status.FAILED, result.reason, result.physical_id)

@@ -122,7 +122,7 @@ def _leftover(view: PlanView, claim: Claim, physical_id: str | None, key: str) -
         digest=None,
         replaces=None,
         replaced_by=None,
-        yielding=None,
+        handover=None,
         template_id=None,
         owner=None,
         fence=0,

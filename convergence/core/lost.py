@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convergence.core import nesting, states, yielding
+from convergence.core import handover, nesting, states
 from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step
@@ -75,7 +75,7 @@ def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = F
         return Decision(Tracking.KNOWN)
     if row.owner is not None or row.status is Status.IN_PROGRESS:
         return Decision(Tracking.HELD)
-    marked = yielding.lost(view.resources, row, claim)
+    marked = handover.after_lost_handover(view.resources, row, claim)
     slept = failed is Action.SUSPEND and row.action not in (Action.INIT, Action.CREATE, Action.SUSPEND, Action.DELETE)
     is_looked_at = row.status is Status.FAILED and not slept and not may_still_sleep(row)
     if is_looked_at or row.action is Action.INIT or (is_certain and row.action is failed):

@@ -113,17 +113,18 @@ class Change(StrEnum):
     REPLACE = 'REPLACE'
 
 
-class Yielding(StrEnum):
-    """Where a row stands that has to give something up for the one that replaces it; see `convergence.core.yielding`.
+class Handover(StrEnum):
+    """How far the handover of a row to its replacement is; see `convergence.core.handover`.
 
-    * `GIVING`: in the traversal for which it was claimed last it gives way, and is then replaced. `GIVEN`: it has.
-    * `RETURNING`: it is wanted again, and takes back what it gave.
-    * `DEPRIVED`: another row of its name was chosen, and takes what this one has.
+    * `RELEASING`: the object is to release its exclusive parts in the traversal that claimed the row last.
+    * `RELEASED`: it has released them, and its row is replaced next.
+    * `RECLAIMING`: a plan chose the row again, and its object reclaims its exclusive parts.
+    * `DEPRIVED`: a plan chose another row of the same name, which takes the exclusive parts of this one.
     """
 
-    GIVING = 'GIVING'
-    GIVEN = 'GIVEN'
-    RETURNING = 'RETURNING'
+    RELEASING = 'RELEASING'
+    RELEASED = 'RELEASED'
+    RECLAIMING = 'RECLAIMING'
     DEPRIVED = 'DEPRIVED'
 
 

@@ -63,7 +63,7 @@ def wake_up(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
     return claim_row(view, worker, Step.PERFORM, Action.RESUME, changes, completes_node=False)
 
 
-def let_go_of_snapshot(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+def drop_snapshot(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
     """A snapshot was left in the middle by a traversal that is over: it is over as well."""
     return claim_row(view, worker, Step.CANCEL, Action.SNAPSHOT, {}, completes_node=False)
 
@@ -75,7 +75,7 @@ def _go_on(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepD
         return refuse_lethal(view, worker, resource)
     same = resource.action is view.traversal.action
     if resource.action is Action.SNAPSHOT and resource.traversal_id != view.traversal.id:
-        return let_go_of_snapshot(view, worker, resource)
+        return drop_snapshot(view, worker, resource)
     pending = None if resource.action in PERFORMED else resource.pending
     return claim_row(view, worker, Step.RESUME, resource.action, {}, pending, completes_node=same)
 

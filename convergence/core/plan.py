@@ -25,22 +25,22 @@ from convergence.core.effects import (
     UpdateStack,
 )
 from convergence.core.graph import Graph, Key
+from convergence.core.handover import contested, deprived
 from convergence.core.hooks import pauses_at_all
 from convergence.core.model import (
     UNDER_WAY,
     Action,
     Definition,
     Goal,
+    Handover,
     NodeStatus,
     Phase,
     Status,
     TraversalStatus,
-    Yielding,
 )
 from convergence.core.request import Planned, Planner, Request
 from convergence.core.rows import Event, Node, Resource, Stack, Traversal
 from convergence.core.views import PlanView
-from convergence.core.yielding import contested, deprived
 from convergence.values import replace
 
 
@@ -50,8 +50,8 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     left_rows = _left_rows(view, request)
     view, request, left = _without_what_is_left(view, request, planner)
     chosen = choose(stack, view.resources, request)
-    lacking = contested(view.resources, chosen, planner.gives_way) if not request.performs else ()
-    returning = {row.name: replace(row, yielding=Yielding.RETURNING) for row in chosen.values() if row.id in lacking}
+    lacking = contested(view.resources, chosen, planner.hands_over) if not request.performs else ()
+    returning = {row.name: replace(row, handover=Handover.RECLAIMING) for row in chosen.values() if row.id in lacking}
     chosen = {**chosen, **returning}
     made = {
         name: _new_row(stack, view.now, definition, request, planner)
@@ -69,7 +69,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
     effects = [
         *_stack_effects(view, stack, traversal, request),
         *_resource_effects(view, chosen, made, finished, request),
-        *((UpdateResources(lacking, {'yielding': Yielding.RETURNING}),) if lacking else ()),
+        *((UpdateResources(lacking, {'handover': Handover.RECLAIMING}),) if lacking else ()),
         *_traversal_effects(view, traversal, nodes),
         InsertEvents((_started(stack, view.now, traversal, request, planner),)),
         *left,
@@ -176,7 +176,7 @@ def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner
     alike = [row for row in left if row.type == wanted[row.name].type]
 
     def has_what_is_wanted(row: Resource) -> bool:
-        is_going = row.action is Action.DELETE and planner.gives_way(row.type)
+        is_going = row.action is Action.DELETE and planner.hands_over(row.type)
         return is_going and row.definition == wanted[row.name]
 
     return {row.id for row in alike if planner.is_exclusive(row.type) or has_what_is_wanted(row)}
@@ -221,7 +221,7 @@ def _new_row(stack: Stack, now: float, definition: Definition, request: Request,
 
 
 def _finished_already(request: Request, chosen: Mapping[str, Resource], planner: Planner) -> dict[str, Resource]:
-    if request.performs or (request.visits is None and (request.observes or planner.visit_unchanged)):
+    if not planner.skips_unchanged(request):
         return {}
     pauses = pauses_at_all(request.action) and request.visits is None
     return unchanged(request.goal, chosen, pauses=pauses, visits=request.visits or ())
@@ -362,7 +362,7 @@ def _resource_effects(
         effects.append(UpdateResources(back, {'replaced_by': None}))
     losing = deprived(view.resources, chosen) if not request.performs else ()
     if losing:
-        effects.append(UpdateResources(losing, {'yielding': Yielding.DEPRIVED}))
+        effects.append(UpdateResources(losing, {'handover': Handover.DEPRIVED}))
     if made:
         effects.append(InsertResources(tuple(sorted(made.values(), key=lambda row: row.id))))
     return effects

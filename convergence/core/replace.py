@@ -12,10 +12,10 @@ from convergence.core.effects import (
     PointNode,
     UpdateResource,
 )
+from convergence.core.handover import begin_handover, must_hand_over
 from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status
 from convergence.core.rows import Node, Resource, Traversal
 from convergence.core.views import NodeView
-from convergence.core.yielding import begin_giving_way, gives_way_first
 
 
 def is_replaceable(node: Node, traversal: Traversal) -> bool:
@@ -27,7 +27,7 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
     """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
 
     Where the old object has to go first, the new one is made in the same row; see `convergence.core.clearing`.
-    Where it has to give something up for the new one, it does so first; see `convergence.core.yielding`.
+    Where it has to give something up for the new one, it does so first; see `convergence.core.handover`.
 
     The stack row is locked before the resource row: the new row is part of what a plan has to see.
 
@@ -40,8 +40,8 @@ def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[st
         return Decision(None)
     if goes_first(worker, old, definition):
         return begin_clearing(view, worker, old)
-    if gives_way_first(view, worker, old):
-        return begin_giving_way(view, old)
+    if must_hand_over(view, worker, old):
+        return begin_handover(view, old)
     new = Resource(
         id=worker.new_id(),
         stack_id=old.stack_id,

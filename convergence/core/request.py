@@ -94,19 +94,20 @@ class Planner:
 
     :param new_id: makes an id that was never used before.
     :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
-    :param visit_unchanged: visit every node, whether anything seems to have changed or not, as scenarios that count
-        visits expect it.
     :param is_exclusive: whether there can be one object only of a name that the template gives, by type.
     :param max_resources: how many resources all goals of a tree of stacks may have together; None: no limit.
-    :param gives_way: whether an object has to give something up before another one of its name can be made, by type.
+    :param hands_over: whether an object has to give something up before another one of its name can be made, by type.
     """
 
     new_id: Callable[[], str]
     window: int = DISPATCH_WINDOW
-    visit_unchanged: bool = False
     is_exclusive: Callable[[str], bool] = lambda type_name: False
     max_resources: int | None = None
-    gives_way: Callable[[str], bool] = lambda type_name: False
+    hands_over: Callable[[str], bool] = lambda type_name: False
+
+    def skips_unchanged(self, request: Request) -> bool:
+        """Return True if nodes without a change are planned as done. A check of all resources visits each of them."""
+        return not request.performs and (request.visits is not None or not request.observes)
 
 
 @dataclass(frozen=True, slots=True)

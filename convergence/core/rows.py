@@ -13,6 +13,7 @@ from convergence.core.model import (
     Action,
     Definition,
     DriftPolicy,
+    Handover,
     Hook,
     Json,
     NodeStatus,
@@ -20,7 +21,6 @@ from convergence.core.model import (
     Phase,
     Status,
     TraversalStatus,
-    Yielding,
 )
 from convergence.core.scaling import Scaling
 from convergence.values import quickly_made
@@ -379,10 +379,10 @@ class Resource:
     :param search_until: until then an interrupted creation may still make something, whatever is found of it now.
     :param nothing_made: whether the type has said that its creation failed and left nothing behind.
     :param clearing: whether its object is being removed so that another one can be made in the row.
-    :param mendable: of a failed check: whether the object may be of use all the same, because it only differs from what
-        was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
+    :param repairable: of a failed check: whether the object may be of use all the same, because it only differs from
+        what was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
     :param accepted: live values that a person has accepted; `properties` has them. None: there are none.
-    :param yielding: set while its object lacks, or may lack, what another one of its name needs as well.
+    :param handover: set while its object lacks, or may lack, what another one of its name needs as well.
     :param retry: set while a call that failed for the moment is repeated.
     :param deadline: when the present action has taken too long; None where it has no limit of its own.
     :param crash_count: how many workers in a row have died in the middle of the present action.
@@ -437,9 +437,9 @@ class Resource:
     revocation: str = ''
     nothing_made: bool = False
     clearing: bool = False
-    mendable: bool = False
+    repairable: bool = False
     accepted: Acceptance | None = None
-    yielding: Yielding | None = None
+    handover: Handover | None = None
     damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)
 
     @property

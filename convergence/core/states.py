@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from convergence.core.changes import ResourceChange, StackChange
 from convergence.core.model import BEGINNINGS, PERFORMED, Action, Status
+from convergence.core.operation_table import ACTIONS, Admission, Operation, State, answer
 from convergence.core.rows import Resource, Stack
-from convergence.core.ways import ACTIONS, Consequence, Operation, State, answer
 
 INIT: State = (Action.INIT, Status.COMPLETE)
 
 
 def _following(action: Action, status: Status) -> frozenset[Action]:
-    """What a stack may begin: whatever `convergence.core.ways` lets it; and, at rest, what is done to it as it is.
+    """Return the actions that a stack may begin.
 
-    Where a user has to resume it first its parent, if it has one, need not.
+    These are the actions that `convergence.core.operation_table` admits and, at rest, the actions that need no goal. A
+    user must resume a suspended stack first; its parent need not.
     """
     begun = {Action.DELETE}
-    if answer(action, status, Operation.UPDATE) is not Consequence.BUSY:
+    if answer(action, status, Operation.UPDATE) is not Admission.BUSY:
         begun |= {Action.UPDATE, Action.RESTORE}
-    if answer(action, status, Operation.ROLLBACK) in (Consequence.BEGINS, Consequence.ROLLS_BACK):
+    if answer(action, status, Operation.ROLLBACK) in (Admission.BEGINS, Admission.ROLLS_BACK):
         begun.add(Action.ROLLBACK)
     if status is Status.IN_PROGRESS or action is Action.DELETE:
         return frozenset(begun)

@@ -81,6 +81,6 @@ def _is_plain(view: FinishView, row: Resource, node: Node) -> bool:
     else:
         is_same &= (node.phase is Phase.CLEANUP) is (row.action is Action.DELETE)
     is_late = row.deadline is not None and row.deadline <= view.now
-    is_simple = row.yielding is None and row.retry is None and row.data.get(ADOPTED) is None
+    is_simple = row.handover is None and row.retry is None and row.data.get(ADOPTED) is None
     is_simple &= not row.damaged and not node.damaged
     return is_same and is_simple and not is_late and view.is_running and node.status is NodeStatus.READY

@@ -90,9 +90,9 @@ def _has_a_time_of_its_own(step: Step, changes: ResourceChange, retry: Retry | N
     """Of a step that begins no action: what had failed and goes on, and a look that may lead to an update."""
     if step in (Step.RESUME, Step.CANCEL):
         return 'status' in changes
-    if step in (Step.GIVE_WAY, Step.TAKE_BACK) and 'status' in changes:
+    if step in (Step.HAND_OVER, Step.RECLAIM) and 'status' in changes:
         return True
-    return step in (Step.REPAIR, Step.GIVE_WAY, Step.TAKE_BACK) and retry is None
+    return step in (Step.REPAIR, Step.HAND_OVER, Step.RECLAIM) and retry is None
 
 
 def _crashes_so_far(step: Step, resource: Resource) -> int:
@@ -133,7 +133,7 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
             'retry': None,
             'nothing_made': made(resource) is Made.NOTHING,
             'clearing': False,
-            'mendable': action is Action.CHECK,
+            'repairable': action is Action.CHECK,
         }
     effects: list[Effect] = [
         UpdateResource(resource.id, None, resource.fence, changes),

@@ -100,8 +100,8 @@ class FinishView:
 
     :param resource: None where the row is gone.
     :param node: None where the node has been removed with its traversal.
-    :param waiting: `READY` nodes of the *current* traversal that work on the row, or where it is marked as yielding on
-        another one of its name; only read when that traversal is not the node's own.
+    :param waiting: `READY` nodes of the *current* traversal that work on the row or, during a handover, on another row
+        of its name; only read when that traversal is not the node's own.
     :param assumed: whether the rows are those that the claim saw, and were not read again: then what the decision
         writes is held against them, or it does not come true.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from convergence import template
@@ -17,12 +17,18 @@ from convergence.engine.drift.automatic_repairs import DriftRepairs
 from convergence.engine.drift.observation_schedule import ObservationScheduler
 from convergence.engine.drift.policies import DriftPolicyChanges
 from convergence.engine.drift.requested_repairs import RepairOptions, ResourceRepairs
-from convergence.engine.nesting.converger import NestingLimits
-from convergence.engine.nesting.operations import Nesting
+from convergence.engine.nesting.converger import NestedConverger, NestingLimits
+from convergence.engine.nesting.desired import DesiredStacks
+from convergence.engine.nesting.operations import NestedOperations
+from convergence.engine.nesting.releases import Releases
+from convergence.engine.nesting.snapshots import NestedSnapshots
+from convergence.engine.nesting.starts import NestedStarts
+from convergence.engine.nesting.stops import NestedStops
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.operations.rollbacks import Rollbacks
+from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.signals.scaling import GroupScaling
@@ -39,7 +45,6 @@ class EngineOptions:
 
     :param window: how many nodes of a stack are cast at once.
     :param together: of how many of them workers are told in one message, at most.
-    :param visit_unchanged: see `Planner`.
     :param max_snapshots: how many snapshots a stack may have; None: no limit.
     :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
     :param observed: longest pause in seconds between two looks at an object, by type; others are not observed.
@@ -51,7 +56,6 @@ class EngineOptions:
     sweep: SweepOptions = field(default_factory=SweepOptions)
     window: int = DISPATCH_WINDOW
     together: int = MAX_BATCH_NODES
-    visit_unchanged: bool = False
     max_snapshots: int | None = None
     max_signal_bytes: int = MOST_BYTES
     may_abandon: bool = False
@@ -78,8 +82,18 @@ class EngineParts:
     abandonment: Abandonment
     signals: SignalOperations
     drift: tuple[DriftPolicyChanges, DriftAcceptance, ResourceRepairs]
-    nesting: Nesting
+    nesting: NestedOperations
+    nested_stops: NestedStops
     sweeper: Sweeper
+
+
+@dataclass(frozen=True, slots=True)
+class EngineClasses:
+    """The classes of those parts of an engine that the simulator replaces."""
+
+    compiler: type[TemplateCompiler] = TemplateCompiler
+    planner: type[Planner] = Planner
+    tasks: type[SweepTasks] = SweepTasks
 
 
 def wire_engine(
@@ -88,9 +102,7 @@ def wire_engine(
     types: Registry,
     options: EngineOptions,
     myself: Worker,
-    *,
-    compiler_of: type[TemplateCompiler] = TemplateCompiler,
-    tasks_of: type[SweepTasks] = SweepTasks,
+    classes: EngineClasses = EngineClasses(),
 ) -> EngineParts:
     """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
 
@@ -99,17 +111,19 @@ def wire_engine(
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
     dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
-    compiler = compiler_of(reader, types, options.limits, deepest=options.nesting.max_depth)
-    most, visits = options.nesting.max_resources, options.visit_unchanged
-    planner = Planner(new_id, options.window, visits, types.is_exclusive, most, types.gives_way)
+    compiler = classes.compiler(reader, types, options.limits, deepest=options.nesting.max_depth)
+    planner = classes.planner(
+        new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way
+    )
     traversals = Traversals(store, reader, compiler, dispatcher, planner)
-    nesting = Nesting(ports, compiler, traversals, types, options.nesting, new_id)
-    stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, ports.credentials, nesting.release)
-    scaling = GroupScaling(store, reader, nesting, types, new_id)
+    releases = Releases(ports, types, traversals)
+    stops = NestedStops(reader, traversals, releases)
+    nesting, scaling = _wire_nesting(ports, compiler, traversals, types, options.nesting, new_id, releases)
+    stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, releases.release, ports.credentials)
     enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
-    doing = (dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs)
-    tasks = tasks_of(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
+    doing = (dispatcher, traversals, options.sweep, myself, stops, enrolment, repairs)
+    tasks = classes.tasks(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
         enrolment,
@@ -127,5 +141,23 @@ def wire_engine(
             ResourceRepairs(stacks, traversals, ports.observations),
         ),
         nesting,
+        stops,
         Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )
+
+
+def _wire_nesting(
+    ports: Ports,
+    compiler: TemplateCompiler,
+    traversals: Traversals,
+    types: Registry,
+    limits: NestingLimits,
+    new_id: Callable[[], str],
+    releases: Releases,
+) -> tuple[NestedOperations, GroupScaling]:
+    store, reader = ports.store, ports.reader
+    starts, desired = NestedStarts(traversals, compiler, types, new_id), DesiredStacks(reader, compiler, types)
+    snapshots = NestedSnapshots(SnapshotPlans(reader, compiler, ports.snapshots), ports.snapshots, traversals, starts)
+    converger = NestedConverger(reader, desired, snapshots, starts, limits)
+    nesting = NestedOperations(reader, converger, snapshots, starts, releases, Present(reader, compiler))
+    return nesting, GroupScaling(store, reader, desired, starts, types, new_id)

@@ -12,7 +12,7 @@ from functools import partial
 from convergence.concurrency import Group, Pool, Task, ThreadEvent, start_thread
 from convergence.core.model import DriftPolicy
 from convergence.core.observation import Comparison, Leased, LookOutcome, LookSource, ObservedState, news_of, pause_s
-from convergence.db.ports import LooksPort
+from convergence.db.ports import ObservationLeasesPort
 from convergence.errors import ConvergenceError
 from convergence.observer.budget import CallBudget
 from convergence.observer.looking import Looking
@@ -85,7 +85,7 @@ class Observer:
 
     def __init__(
         self,
-        rows: LooksPort,
+        rows: ObservationLeasesPort,
         looking: Looking,
         pacing: Pacing,
         budget: CallBudget,
@@ -217,8 +217,8 @@ class Observer:
             known, fence = each.observation, each.row.fence
             same = known.says(sight, fence)
             interval_s = self._pacing.intervals.get(each.row.type, max(self._pacing.intervals.values(), default=0.0))
-            wait_s = share * pause_s(interval_s, known.alike + 1 if same else 1)
-            source, news = known.wanted_by or LookSource.POLL, news_of(each, sight, self._new_id)
+            wait_s = share * pause_s(interval_s, known.same_results + 1 if same else 1)
+            source, news = known.requested_by or LookSource.POLL, news_of(each, sight, self._new_id)
             looks.append(LookOutcome(known.resource_id, fence, sight, source, wait_s, same, news))
         return looks
 

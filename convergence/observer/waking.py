@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convergence.core.signals import stir
-from convergence.db.records import ToldOf
+from convergence.db.records import WatchTarget
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
@@ -16,7 +16,7 @@ class Waking:
         self._store = store
         self._dispatcher = dispatcher
 
-    def __call__(self, told: ToldOf) -> bool:
+    def __call__(self, told: WatchTarget) -> bool:
         """Wake what waits for an object; whether an action of it was in progress.
 
         :raises ConvergenceError: the database cannot be reached, or rows kept changing.

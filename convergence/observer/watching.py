@@ -11,8 +11,8 @@ from typing import Any
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.observation import LookSource
-from convergence.db.ports import LooksPort, WatchedPort
-from convergence.db.records import ToldOf
+from convergence.db.ports import ObservationLeasesPort, WatchedPort
+from convergence.db.records import WatchTarget
 from convergence.errors import ConvergenceError
 from convergence.resources.contract import ResourceType, Watcher
 
@@ -40,10 +40,10 @@ class Watching:
     def __init__(
         self,
         watched: WatchedPort,
-        rows: LooksPort,
+        rows: ObservationLeasesPort,
         types: Mapping[str, ResourceType[Any]],
         hurry: Callable[[], None],
-        wake: Callable[[ToldOf], object],
+        wake: Callable[[WatchTarget], object],
     ) -> None:
         self._watched = watched
         self._rows = rows
@@ -94,7 +94,7 @@ class Watching:
         with self._lock:
             told, self._told = self._told, defaultdict(set)
         try:
-            found = [row for name, ids in told.items() for row in self._watched.told_of(name, sorted(ids))]
+            found = [row for name, ids in told.items() for row in self._watched.targets_of(name, sorted(ids))]
             for start in range(0, len(found), AT_A_TIME):
                 self._ask(found[start : start + AT_A_TIME])
             for row in found:
@@ -107,7 +107,7 @@ class Watching:
             raise
         return len(found)
 
-    def _ask(self, rows: list[ToldOf]) -> None:
+    def _ask(self, rows: list[WatchTarget]) -> None:
         stacks = sorted({row.stack_id for row in rows})
         self._rows.ask(stacks, LookSource.NOTIFICATION, sorted(row.resource_id for row in rows))
         self._hurry()

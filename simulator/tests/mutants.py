@@ -23,12 +23,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
-from convergence_simulator.run import Run, RunPlan
-from convergence_simulator.sqlstore import in_sqlite
-from convergence_simulator.storage import Storage, in_memory
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.stores.storage import Storage, in_memory
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.core.model import DISPATCH_WINDOW
 
@@ -81,7 +82,7 @@ VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence_simulator.memory.effects'
 CHOOSING = 'convergence.core.choosing'
 LOADING = 'convergence.db.statements.loading'
-LOOKING = 'convergence.db.looking'
+LOOKING = 'convergence.db.stale_reads'
 MEMORY_LOAD = 'convergence_simulator.memory.load'
 RUNNER, STEPS = 'convergence.worker.attempts.runner:Runner', 'convergence.worker.checks.steps'
 TRAVERSALS = 'convergence.engine.traversals.traversals:Traversals'
@@ -261,7 +262,7 @@ MUTANTS = (
         (
             Edit(f'{NESTED}.cancel', 'call.nested.cancel()', 'pass'),
             Edit(
-                'convergence.engine.nesting.operations:Nesting.cancel_unwanted',
+                'convergence.engine.nesting.stops:NestedStops.cancel_unwanted',
                 'if stack is None or stack.status is not Status.IN_PROGRESS:',
                 'if True:',
             ),
@@ -323,7 +324,7 @@ MUTANTS = (
                 'for nested in ():',
             ),
             Edit(
-                'convergence_simulator.memory.queries:MemorySweeps.cancelled_around',
+                'convergence_simulator.memory.queries:MemorySweeps.nested_to_cancel',
                 'return found[:limit]',
                 'return []',
             ),
@@ -344,8 +345,8 @@ MUTANTS = (
                 'return True',
             ),
             Edit(
-                'convergence.engine.nesting.operations:_held',
-                'if found is None or found.row.fence != asked.fence or found.row.token is None:',
+                'convergence.engine.nesting.claimed:claimed',
+                'if found is None or found.row.fence != fence or found.row.token is None:',
                 'if found is None:',
             ),
         ),
@@ -357,7 +358,7 @@ MUTANTS = (
         (
             Edit(f'{CHECK}:_update', '_repeats(view, resource) and (woken or not nests)', '_repeats(view, resource)'),
             Edit(
-                'convergence.engine.nesting.desired:NestingResource.is_served_by',
+                'convergence.engine.nesting.claimed:NestingResource.is_served_by',
                 'return running.for_parent and running.deadline == self.deadline()',
                 'return True',
             ),
@@ -738,7 +739,7 @@ MUTANTS = (
         (
             Edit(
                 f'{DECIDE}:after_comparing',
-                'if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.mendable:',
+                'if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.repairable:',
                 'if False:',
             ),
             Edit(f'{DECIDE}:after_comparing', 'if row.status is not Status.COMPLETE:', 'if False:'),
@@ -1009,12 +1010,12 @@ MUTANTS = (
     ),
     Mutant(
         'an object does not give way to the one that replaces it',
-        (Edit('convergence.core.replace:replacement', 'if gives_way_first(view, worker, old):', 'if False:'),),
+        (Edit('convergence.core.replace:replacement', 'if must_hand_over(view, worker, old):', 'if False:'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
         'an object is wanted again, and takes nothing back',
-        (Edit(f'{DECIDE}:before_comparing', 'if row.yielding is not None:', 'if False:'),),
+        (Edit(f'{DECIDE}:before_comparing', 'if row.handover is not None:', 'if False:'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
@@ -1032,9 +1033,9 @@ MUTANTS = (
         'what was given up in an earlier operation is taken for given up in this one',
         (
             Edit(
-                'convergence.core.yielding:_is',
-                'return resource.yielding is mark and resource.traversal_id == view.traversal.id',
-                'return resource.yielding is mark',
+                'convergence.core.handover:_is',
+                'return resource.handover is mark and resource.traversal_id == view.traversal.id',
+                'return resource.handover is mark',
             ),
         ),
         ('address_is_given_up_and_taken_back',),
@@ -1066,7 +1067,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.core.plan:plan',
-                'lacking = contested(view.resources, chosen, planner.gives_way) if not request.performs else ()',
+                'lacking = contested(view.resources, chosen, planner.hands_over) if not request.performs else ()',
                 'lacking = ()',
             ),
         ),
@@ -1095,7 +1096,7 @@ MUTANTS = (
         'what is taken by somebody who is still at work is taken back at once',
         (
             Edit(
-                'convergence.core.yielding:_claimed',
+                'convergence.core.handover:_claimed',
                 'if any(rival.owner is not None for rival in view.rivals):',
                 'if False:',
             ),
@@ -1251,7 +1252,7 @@ MUTANTS = (
             Edit(
                 f'{CHANGING}:change_row',
                 'statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))',
-                'statement = Hot(update_by_id(RESOURCE, frozenset(effect.changes)))',
+                'statement = PreparedStatement(update_by_id(RESOURCE, frozenset(effect.changes)))',
             ),
             Edit(f'{CHANGING}:change_row', '**_guard(effect)', "'key': effect.resource_id"),
             UNFENCED,
@@ -1267,7 +1268,7 @@ MUTANTS = (
             Edit(
                 f'{CHANGING}:remove_row',
                 'DELETE_RESOURCE.call(_guard(effect))',
-                "Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))).call({'key': effect.resource_id})",
+                "PreparedStatement(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))).call({'key': effect.resource_id})",
             ),
             UNFENCED,
         ),

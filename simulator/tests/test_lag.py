@@ -4,15 +4,16 @@ import logging
 from pathlib import Path
 
 import pytest
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
 from convergence_simulator.memory.look import Lag
 from convergence_simulator.memory.reader import MemoryReader
 from convergence_simulator.memory.store import MemoryStore
-from convergence_simulator.run import Run, RunPlan
-from convergence_simulator.sqlstore import in_sqlite
-from convergence_simulator.storage import in_memory
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.stores.storage import in_memory
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.core.effects import Decision, InsertResources, InsertStack, InsertTraversal
 from convergence.core.model import Action, Status, TraversalStatus
@@ -91,12 +92,12 @@ def test_what_a_stack_has_left_is_observed_although_a_server_that_lags_does_not_
     over = replace(TRAVERSAL, status=TraversalStatus.COMPLETE)
     effects = (InsertStack(replace(STACK, status=Status.COMPLETE)), InsertTraversal(over, ()), InsertResources((FREE,)))
     store.transact(NewStack('p'), lambda view: Decision(None, effects))
-    (found,) = observations.unenrolled(10)
+    (found,) = observations.unscheduled(10)
     store.lag = lambda: Lag(1)
-    assert observations.enrol(found, {'Type': 0.0}, DriftPolicies(), 10) == 0
+    assert observations.schedule(found, {'Type': 0.0}, DriftPolicies(), 10) == 0
     store.lag = Lag
-    assert observations.unenrolled(10) == [found]
-    assert observations.enrol(found, {'Type': 0.0}, DriftPolicies(), 10) == 1
+    assert observations.unscheduled(10) == [found]
+    assert observations.schedule(found, {'Type': 0.0}, DriftPolicies(), 10) == 1
     store.lag = lambda: Lag(2)
     assert observations.lease('O', 10, 60.0) == []
     store.lag = Lag

@@ -130,7 +130,7 @@ def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeyp
     assert run('stack', 'list', '--os-cloud', 'north', '--server', 'north')[0] == 2
     monkeypatch.setitem(sys.modules, 'openstack.config', None)
     code, _, err = run('stack', 'list', cloud='north')
-    assert code == 2 and 'pip install convergence[clouds]' in err
+    assert code == 2 and 'pip install convergence-orchestration[clouds]' in err
 
 
 @pytest.mark.parametrize(

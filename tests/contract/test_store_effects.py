@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from typing import get_args
 
 import pytest
-from convergence_simulator import transition
 from convergence_simulator.memory import effects
+from convergence_simulator.rules import transition
 
 from convergence import errors
 from convergence.core.effects import (
@@ -33,7 +33,7 @@ from convergence.core.effects import (
     UpdateResources,
     UpdateStack,
 )
-from convergence.core.model import Action, Hook, NodeStatus, Phase, Status, TraversalStatus, Yielding
+from convergence.core.model import Action, Handover, Hook, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.nesting import is_doubted
 from convergence.core.rows import Acceptance, Retry
 from convergence.db.scopes import LastNode, NewStack
@@ -300,9 +300,9 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'cleared_traversal_id': 'V8',
         'nothing_made': True,
         'clearing': True,
-        'mendable': True,
+        'repairable': True,
         'accepted': Acceptance({'p': 1}, {'p': 2}),
-        'yielding': Yielding.GIVEN,
+        'handover': Handover.RELEASED,
     }
     present = RESOURCE
     for name, value in changes.items():

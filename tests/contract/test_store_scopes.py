@@ -6,7 +6,7 @@ import pytest
 
 from convergence.core.effects import InsertStack, InsertTemplate, InsertTraversal, PointNode, RequireRoom, UpdateStack
 from convergence.core.handoff import Handoff
-from convergence.core.model import NodeStatus, Phase, Yielding
+from convergence.core.model import Handover, NodeStatus, Phase
 from convergence.db.scopes import (
     HeldResource,
     LastNode,
@@ -182,8 +182,8 @@ def test_a_held_row_of_a_superseded_traversal_tells_who_waits_for_it_now(backend
 
 def test_a_row_that_is_to_take_from_others_sees_them_and_they_tell_it_when_they_are_free(backend):
     """Rows of its name, in its stack, whoever holds them; of any other row none are read."""
-    mine = replace(FREE, yielding=Yielding.GIVEN)
-    rival = replace(RESOURCE, id='R2', yielding=Yielding.DEPRIVED)
+    mine = replace(FREE, handover=Handover.RELEASED)
+    rival = replace(RESOURCE, id='R2', handover=Handover.DEPRIVED)
     others = (replace(FREE, id='B', name='b'), replace(FREE, id='X', stack_id='OTHER'))
     current = (node(0), node(1, phase=Phase.CLEANUP, status=NodeStatus.WAITING, resource_id='R2'), node(2))
     nodes = tuple(replace(each, traversal_id='V2') for each in current)

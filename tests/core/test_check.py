@@ -22,12 +22,12 @@ from convergence.core.model import (
     Action,
     Change,
     DeletionPolicy,
+    Handover,
     Hook,
     NodeStatus,
     Output,
     Status,
     TraversalStatus,
-    Yielding,
 )
 from convergence.core.replace import replacement
 from tests.core.build import (
@@ -416,8 +416,8 @@ def test_every_step_is_reached_by_a_test_above_and_those_that_act_hold_the_row()
             node_view(resource=replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, clearing=True)),
             never,
         ),
-        Step.GIVE_WAY: (node_view(resource=replace(MADE, yielding=Yielding.GIVING, traversal_id='V1')), never),
-        Step.TAKE_BACK: (node_view(resource=replace(MADE, yielding=Yielding.GIVEN, traversal_id='V0')), never),
+        Step.HAND_OVER: (node_view(resource=replace(MADE, handover=Handover.RELEASING, traversal_id='V1')), never),
+        Step.RECLAIM: (node_view(resource=replace(MADE, handover=Handover.RELEASED, traversal_id='V0')), never),
         Step.DELETE: (node_view(CLEANUP), never),
     }
     # That one is not for a node: see test_retries_and_limits.

@@ -11,32 +11,32 @@ from convergence.core.check import begin
 from convergence.core.claim import Step
 from convergence.core.creation import is_put_off
 from convergence.core.decide import (
-    Disposition,
+    PlannedStep,
     ResourceGoal,
-    Ruling,
+    StepKind,
     decide,
     difference,
     is_left_in_the_middle,
     possible,
     was_never_made,
 )
-from convergence.core.model import BEGINNINGS, Action, Change, Restriction, Status, Yielding
+from convergence.core.model import BEGINNINGS, Action, Change, Handover, Restriction, Status
 from convergence.core.rows import Retry
 from tests.core.build import DEFINITION, MADE, NODE, PENDING, node_view, wants, worker
 
 STEPS = {
-    Disposition.RESUME: {Step.PERFORM},
-    Disposition.LET_GO_OF_SNAPSHOT: {Step.CANCEL},
-    Disposition.FINISH: {Step.RESUME, Step.CANCEL},
-    Disposition.REFUSE: {Step.FAIL},
-    Disposition.CREATE: {Step.CREATE},
-    Disposition.ADOPT: {Step.ADOPT},
-    Disposition.UPDATE: {Step.UPDATE},
-    Disposition.REPLACE: {Step.REPLACE},
-    Disposition.KEEP: {Step.NOTHING, Step.READ},
-    Disposition.REPAIR: {Step.REPAIR},
-    Disposition.CLEAR: {Step.CLEAR},
-    Disposition.TAKE_BACK: {Step.TAKE_BACK},
+    StepKind.RESUME: {Step.PERFORM},
+    StepKind.DROP_SNAPSHOT: {Step.CANCEL},
+    StepKind.FINISH: {Step.RESUME, Step.CANCEL},
+    StepKind.REFUSE: {Step.FAIL},
+    StepKind.CREATE: {Step.CREATE},
+    StepKind.ADOPT: {Step.ADOPT},
+    StepKind.UPDATE: {Step.UPDATE},
+    StepKind.REPLACE: {Step.REPLACE},
+    StepKind.KEEP: {Step.NOTHING, Step.READ},
+    StepKind.REPAIR: {Step.REPAIR},
+    StepKind.CLEAR: {Step.CLEAR},
+    StepKind.RECLAIM: {Step.RECLAIM},
 }
 """What a worker may be seen to do for each answer."""
 
@@ -74,7 +74,7 @@ def rows(draw):
     definition = None if never_made else draw(DEFINITIONS)
     if definition is not None and action not in (Action.ADOPT, Action.CHECK):
         definition = replace(definition, external_id=None)  # the objects of others are only read
-    yielding = draw(st.sampled_from([None, None, None, *Yielding]))
+    handover = draw(st.sampled_from([None, None, None, *Handover]))
     retries = [None, Retry(1, 'later', clean=True), Retry(2, 'later', clean=False)] if runs else [None]
     return replace(
         MADE,
@@ -88,9 +88,9 @@ def rows(draw):
         pending=PENDING if runs else None,
         definition=definition,
         template_id=draw(st.sampled_from(['T0', 'T1'])),
-        traversal_id=draw(st.sampled_from([None, 'V1'])) if yielding is None else None,
+        traversal_id=draw(st.sampled_from([None, 'V1'])) if handover is None else None,
         damaged=damaged,
-        yielding=yielding,
+        handover=handover,
     )
 
 
@@ -101,9 +101,9 @@ def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
     # The digest of PENDING is none that a node could have.
     goal = ResourceGoal(wanted, repeats=False, woken=row.traversal_id is not None)
     after = difference(row, wanted, change, view.traversal.template_id, renewed)
-    ruling = decide(row, goal, after)
+    planned = decide(row, goal, after)
     done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
-    assert done in STEPS[ruling.disposition]
+    assert done in STEPS[planned.kind]
 
 
 @settings(max_examples=20 * settings.default.max_examples)
@@ -117,69 +117,69 @@ def test_a_worker_does_what_was_decided(row, wanted, change, renewed):
 def test_what_is_certain_of_several_possible_differences_happens_with_each(row, wanted, changes, renewed, data):
     """This is how a preview asks, with a template that no row was made from."""
     goals = [ResourceGoal(wanted), *([ResourceGoal(wanted, repeats=True)] if is_left_in_the_middle(row) else [])]
-    rulings = possible(row, goals, {difference(row, wanted, each, '', renewed) for each in changes})
+    steps = possible(row, goals, {difference(row, wanted, each, '', renewed) for each in changes})
     change = data.draw(st.sampled_from(sorted(changes)))
     view = node_view(replace(NODE, definition=wanted), replace(row, template_id='T0', traversal_id=None))
     done = begin(view, worker(), wants(change, is_renewed=renewed)).verdict.step
-    assert any(done in STEPS[ruling.disposition] for ruling in rulings)
-    if len(rulings) == 1:
-        assert done in STEPS[next(iter(rulings)).disposition]
+    assert any(done in STEPS[planned.kind] for planned in steps)
+    if len(steps) == 1:
+        assert done in STEPS[next(iter(steps)).kind]
 
 
 @given(row=rows(), wanted=DEFINITIONS, change=st.sampled_from(Change))
 def test_only_an_object_that_may_exist_is_changed_or_looked_at(row, wanted, change):
-    if decide(row, ResourceGoal(wanted), change).disposition in (
-        Disposition.UPDATE,
-        Disposition.REPAIR,
-        Disposition.KEEP,
+    if decide(row, ResourceGoal(wanted), change).kind in (
+        StepKind.UPDATE,
+        StepKind.REPAIR,
+        StepKind.KEEP,
     ):
         assert not was_never_made(row)
         assert not is_put_off(row)
 
 
 @pytest.mark.parametrize(
-    ('row', 'change', 'ruling'),
+    ('row', 'change', 'planned'),
     [
-        (None, Change.NONE, Disposition.CREATE),
-        (MADE, Change.NONE, Disposition.KEEP),
-        (MADE, Change.IN_PLACE, Disposition.UPDATE),
-        (MADE, Change.REPLACE, Disposition.REPLACE),
-        (replace(MADE, action=Action.CHECK, status=Status.FAILED), Change.NONE, Disposition.REPLACE),
-        (replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED), Change.NONE, Disposition.UPDATE),
-        (replace(MADE, action=Action.UPDATE, status=Status.FAILED), Change.NONE, Disposition.REPAIR),
-        (replace(MADE, action=Action.SUSPEND), Change.NONE, Disposition.RESUME),
-        (replace(MADE, action=Action.SUSPEND, **BACKING_OFF), Change.NONE, Disposition.FINISH),
-        (replace(MADE, action=Action.SUSPEND, status=Status.IN_PROGRESS), Change.NONE, Disposition.FINISH),
-        (replace(MADE, action=Action.RESUME, status=Status.FAILED), Change.REPLACE, Disposition.RESUME),
-        (replace(MADE, action=Action.RESUME, **BACKING_OFF), Change.IN_PLACE, Disposition.FINISH),
-        (replace(MADE, action=Action.RESUME), Change.NONE, Disposition.KEEP),
-        (replace(MADE, action=Action.CHECK, **BACKING_OFF), Change.IN_PLACE, Disposition.FINISH),
-        (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS), Change.NONE, Disposition.FINISH),
-        (replace(MADE, action=Action.DELETE, status=Status.FAILED), Change.NONE, Disposition.REPLACE),
+        (None, Change.NONE, StepKind.CREATE),
+        (MADE, Change.NONE, StepKind.KEEP),
+        (MADE, Change.IN_PLACE, StepKind.UPDATE),
+        (MADE, Change.REPLACE, StepKind.REPLACE),
+        (replace(MADE, action=Action.CHECK, status=Status.FAILED), Change.NONE, StepKind.REPLACE),
+        (replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED), Change.NONE, StepKind.UPDATE),
+        (replace(MADE, action=Action.UPDATE, status=Status.FAILED), Change.NONE, StepKind.REPAIR),
+        (replace(MADE, action=Action.SUSPEND), Change.NONE, StepKind.RESUME),
+        (replace(MADE, action=Action.SUSPEND, **BACKING_OFF), Change.NONE, StepKind.FINISH),
+        (replace(MADE, action=Action.SUSPEND, status=Status.IN_PROGRESS), Change.NONE, StepKind.FINISH),
+        (replace(MADE, action=Action.RESUME, status=Status.FAILED), Change.REPLACE, StepKind.RESUME),
+        (replace(MADE, action=Action.RESUME, **BACKING_OFF), Change.IN_PLACE, StepKind.FINISH),
+        (replace(MADE, action=Action.RESUME), Change.NONE, StepKind.KEEP),
+        (replace(MADE, action=Action.CHECK, **BACKING_OFF), Change.IN_PLACE, StepKind.FINISH),
+        (replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS), Change.NONE, StepKind.FINISH),
+        (replace(MADE, action=Action.DELETE, status=Status.FAILED), Change.NONE, StepKind.REPLACE),
         (
             replace(MADE, action=Action.UPDATE, status=Status.IN_PROGRESS, clearing=True),
             Change.NONE,
-            Disposition.CLEAR,
+            StepKind.CLEAR,
         ),
-        (replace(MADE, yielding=Yielding.GIVEN), Change.NONE, Disposition.TAKE_BACK),
+        (replace(MADE, handover=Handover.RELEASED), Change.NONE, StepKind.RECLAIM),
     ],
     ids=str,
 )
-def test_the_course_of_a_state(row, change, ruling):
-    assert decide(row, ResourceGoal(DEFINITION), change).disposition is ruling
+def test_the_course_of_a_state(row, change, planned):
+    assert decide(row, ResourceGoal(DEFINITION), change).kind is planned
 
 
 @pytest.mark.parametrize(
-    ('change', 'ruling'),
+    ('change', 'planned'),
     [
-        (Change.NONE, Disposition.REPAIR),
-        (Change.IN_PLACE, Disposition.REPAIR),
-        (Change.REPLACE, Disposition.REPLACE),
+        (Change.NONE, StepKind.REPAIR),
+        (Change.IN_PLACE, StepKind.REPAIR),
+        (Change.REPLACE, StepKind.REPLACE),
     ],
 )
-def test_what_an_operation_could_not_resume_it_looks_at_and_does_not_resume_for_ever(change, ruling):
+def test_what_an_operation_could_not_resume_it_looks_at_and_does_not_resume_for_ever(change, planned):
     unresumed = replace(MADE, action=Action.RESUME, status=Status.FAILED)
-    assert decide(unresumed, ResourceGoal(DEFINITION, woken=True), change).disposition is ruling
+    assert decide(unresumed, ResourceGoal(DEFINITION, woken=True), change).kind is planned
     for action in (Action.SUSPEND, Action.UPDATE):
         row = replace(MADE, action=action)
         assert decide(row, ResourceGoal(DEFINITION, woken=True), change) == decide(
@@ -189,15 +189,15 @@ def test_what_an_operation_could_not_resume_it_looks_at_and_does_not_resume_for_
 
 def test_a_stack_that_could_not_be_resumed_wakes_what_is_in_it_when_it_gets_its_goal():
     unresumed = replace(MADE, action=Action.RESUME, status=Status.FAILED)
-    assert decide(unresumed, ResourceGoal(DEFINITION, nests=True), Change.NONE).disposition is Disposition.UPDATE
+    assert decide(unresumed, ResourceGoal(DEFINITION, nests=True), Change.NONE).kind is StepKind.UPDATE
 
 
 @pytest.mark.parametrize('row', [MADE, replace(MADE, action=Action.SNAPSHOT, status=Status.FAILED)], ids=str)
 def test_a_restriction_refuses_what_it_names_and_nothing_else(row):
     update = ResourceGoal(replace(DEFINITION, restrictions=frozenset({Restriction.UPDATE})))
     place = ResourceGoal(replace(DEFINITION, restrictions=frozenset({Restriction.REPLACE})))
-    refused = Ruling(Disposition.REFUSE, 'ResourceActionRestricted: update is restricted for resource.')
+    refused = PlannedStep(StepKind.REFUSE, 'ResourceActionRestricted: update is restricted for resource.')
     assert decide(row, update, Change.IN_PLACE) == refused
-    assert decide(row, update, Change.REPLACE).disposition is Disposition.REPLACE
-    assert decide(row, place, Change.REPLACE).disposition is Disposition.REFUSE
-    assert decide(row, place, Change.IN_PLACE).disposition is Disposition.UPDATE
+    assert decide(row, update, Change.REPLACE).kind is StepKind.REPLACE
+    assert decide(row, place, Change.REPLACE).kind is StepKind.REFUSE
+    assert decide(row, place, Change.IN_PLACE).kind is StepKind.UPDATE

@@ -10,7 +10,7 @@ from convergence.core import nesting
 from convergence.core.check import begin
 from convergence.core.claim import Step
 from convergence.core.complete import conclude
-from convergence.core.decide import Disposition, ResourceGoal, decide, difference
+from convergence.core.decide import ResourceGoal, StepKind, decide, difference
 from convergence.core.effects import DoubtParents, InsertTraversal, NotifyNode, TellParent, UpdateResource
 from convergence.core.failure import cancel_stack
 from convergence.core.leftover import keep_track
@@ -75,35 +75,35 @@ def under_way(action, **changes):
 
 
 @pytest.mark.parametrize(
-    ('resource', 'change', 'disposition'),
+    ('resource', 'change', 'kind'),
     [
-        (under_way(Action.CREATE), Change.NONE, Disposition.CREATE),
-        (under_way(Action.UPDATE), Change.NONE, Disposition.UPDATE),
-        (under_way(Action.RESUME), Change.NONE, Disposition.UPDATE),
-        (under_way(Action.CHECK), Change.NONE, Disposition.UPDATE),
-        (under_way(Action.SUSPEND), Change.NONE, Disposition.FINISH),
-        (under_way(Action.UPDATE), Change.REPLACE, Disposition.REPLACE),
-        (replace(NESTED, status=Status.FAILED), Change.NONE, Disposition.CREATE),
-        (replace(NESTED, action=Action.UPDATE, status=Status.FAILED), Change.NONE, Disposition.UPDATE),
-        (replace(NESTED, action=Action.CHECK, status=Status.FAILED), Change.NONE, Disposition.UPDATE),
-        (replace(NESTED, digest=None), Change.NONE, Disposition.UPDATE),
-        (NESTED, Change.NONE, Disposition.KEEP),
+        (under_way(Action.CREATE), Change.NONE, StepKind.CREATE),
+        (under_way(Action.UPDATE), Change.NONE, StepKind.UPDATE),
+        (under_way(Action.RESUME), Change.NONE, StepKind.UPDATE),
+        (under_way(Action.CHECK), Change.NONE, StepKind.UPDATE),
+        (under_way(Action.SUSPEND), Change.NONE, StepKind.FINISH),
+        (under_way(Action.UPDATE), Change.REPLACE, StepKind.REPLACE),
+        (replace(NESTED, status=Status.FAILED), Change.NONE, StepKind.CREATE),
+        (replace(NESTED, action=Action.UPDATE, status=Status.FAILED), Change.NONE, StepKind.UPDATE),
+        (replace(NESTED, action=Action.CHECK, status=Status.FAILED), Change.NONE, StepKind.UPDATE),
+        (replace(NESTED, digest=None), Change.NONE, StepKind.UPDATE),
+        (NESTED, Change.NONE, StepKind.KEEP),
     ],
     ids=str,
 )
-def test_a_stack_gets_another_goal_whatever_it_is_busy_with(resource, change, disposition):
+def test_a_stack_gets_another_goal_whatever_it_is_busy_with(resource, change, kind):
     """F115; and F130: what has failed in it the stack itself sees to."""
-    assert decide(resource, ResourceGoal(DEFINITION, nests=True), change).disposition is disposition
+    assert decide(resource, ResourceGoal(DEFINITION, nests=True), change).kind is kind
 
 
 def test_what_is_under_way_for_the_same_goal_goes_on():
     goal = ResourceGoal(DEFINITION, repeats=True, nests=True)
-    assert decide(under_way(Action.CREATE), goal, Change.NONE).disposition is Disposition.FINISH
+    assert decide(under_way(Action.CREATE), goal, Change.NONE).kind is StepKind.FINISH
 
 
 def test_a_restriction_protects_a_nested_stack_too():
     goal = ResourceGoal(replace(DEFINITION, restrictions=(Restriction.UPDATE,)), nests=True)
-    assert decide(under_way(Action.UPDATE), goal, Change.NONE).disposition is Disposition.REFUSE
+    assert decide(under_way(Action.UPDATE), goal, Change.NONE).kind is StepKind.REFUSE
 
 
 def test_a_template_that_has_changed_is_a_change():
@@ -117,8 +117,8 @@ def test_a_template_that_has_changed_is_a_change():
 def test_a_worker_does_what_was_decided_about_a_stack(resource, wanted, change):
     view = node_view(replace(NODE, definition=wanted), resource)
     after = difference(resource, wanted, change, view.traversal.template_id, renewed=False)
-    ruling = decide(resource, ResourceGoal(wanted, nests=True), after)
-    assert begin(view, nester(), wants(change)).verdict.step in STEPS[ruling.disposition]
+    planned = decide(resource, ResourceGoal(wanted, nests=True), after)
+    assert begin(view, nester(), wants(change)).verdict.step in STEPS[planned.kind]
 
 
 def test_a_stack_is_known_before_there_is_one_and_stays_the_same():

@@ -8,12 +8,12 @@ from convergence.core.claim import Claim, Step, Worker
 from convergence.core.complete import conclude
 from convergence.core.effects import DeleteResource, FinishNode, InsertEvents, TellParent, UpdateResource
 from convergence.core.finish import finish
+from convergence.core.handover import Handover
 from convergence.core.model import PERFORMED, Action, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.results import Succeeded
 from convergence.core.rows import Node, Retry
 from convergence.core.upwards import finish_around, progress_towards
 from convergence.core.views import FinishView
-from convergence.core.yielding import Yielding
 from tests.core.build import (
     CLEANUP,
     DEFINITION,
@@ -74,7 +74,7 @@ DOUBTS = {
     'it is at rest': lambda view: replace(view, resource=replace(view.resource, status=Status.FAILED)),
     'it has another stack': lambda view: replace(view, resource=replace(view.resource, token='another')),
     'it has waited long enough': lambda view: replace(view, resource=replace(view.resource, deadline=NOW)),
-    'it gives way': lambda view: replace(view, resource=replace(view.resource, yielding=Yielding.DEPRIVED)),
+    'it gives way': lambda view: replace(view, resource=replace(view.resource, handover=Handover.DEPRIVED)),
     'a call is to be repeated': lambda view: replace(view, resource=replace(view.resource, retry=Retry(1, 'x'))),
     'the row cannot be read': lambda view: replace(view, resource=replace(view.resource, damaged=('pending',))),
     'the node cannot be read': lambda view: replace(view, node=replace(view.node, damaged=('definition',))),

@@ -12,7 +12,7 @@ from convergence import errors
 from convergence.concurrency import Task
 from convergence.core.failure import way_back
 from convergence.core.model import Action, Status
-from convergence.core.ways import ACTIONS, CONSEQUENCES, Consequence, Operation
+from convergence.core.operation_table import ACTIONS, ADMISSIONS, Admission, Operation
 from convergence.engine.reads.explain import ExplainReads
 from convergence.resources.contract import InProgress
 from tests.reality import goes_on
@@ -91,20 +91,20 @@ def ask(harness, stack, operation, wanted=NEXT):
 
 
 REFUSED = {
-    Consequence.BUSY: (errors.ActionInProgress, 'Wait for its end, or cancel it'),
-    Consequence.RESUME_FIRST: (errors.NotSupported, 'resume .* first'),
-    Consequence.AT_REST: (errors.NotSupported, 'only an operation in progress can be cancelled'),
-    Consequence.GONE: (errors.EntityNotFound, 'could not be found'),
+    Admission.BUSY: (errors.ActionInProgress, 'Wait for its end, or cancel it'),
+    Admission.RESUME_FIRST: (errors.NotSupported, 'resume .* first'),
+    Admission.AT_REST: (errors.NotSupported, 'only an operation in progress can be cancelled'),
+    Admission.GONE: (errors.EntityNotFound, 'could not be found'),
 }
 
 
 def becomes(state, operation, answer):
     """The state in which a stack is at once."""
-    if answer in (Consequence.BEGINS, Consequence.SUPERSEDES):
+    if answer in (Admission.BEGINS, Admission.SUPERSEDES):
         return f'{operation.name}_IN_PROGRESS'
-    if answer is Consequence.ROLLS_BACK:
+    if answer is Admission.ROLLS_BACK:
         return 'ROLLBACK_IN_PROGRESS'
-    if answer is Consequence.FAILS:
+    if answer is Admission.FAILS:
         return f'{state[0]}_FAILED'
     return '_'.join(state)
 
@@ -115,27 +115,27 @@ def becomes(state, operation, answer):
 def test_every_operation_in_every_state_does_what_the_table_says(harness, action, status, operation):
     """At once, and in the end; and whatever it was, the stack can be deleted afterwards, and leaves nothing."""
     stack = brought(harness, action, status)
-    answer = CONSEQUENCES[action, status][operation]
+    answer = ADMISSIONS[action, status][operation]
     if answer in REFUSED:
         error, text = REFUSED[answer]
         with pytest.raises(error, match=text):
             ask(harness, stack, operation, wanted_next(action, status))
-    elif operation is Operation.ROLLBACK and answer is Consequence.BEGINS and way_back(harness.stack(stack)) is None:
+    elif operation is Operation.ROLLBACK and answer is Admission.BEGINS and way_back(harness.stack(stack)) is None:
         with pytest.raises(errors.NotSupported, match='nothing to go back to'):
             ask(harness, stack, operation)
-        answer = Consequence.NOTHING
+        answer = Admission.NOTHING
     else:
         ask(harness, stack, operation, wanted_next(action, status))
     assert harness.state(stack) == becomes((action, status), operation, answer)
     harness.run()
     stored = harness.stack(stack)
     assert stored.status is not Status.IN_PROGRESS
-    if answer is Consequence.FAILS:
+    if answer is Admission.FAILS:
         assert stored.status_reason == f'Stack {action} cancelled'
-    if answer in (Consequence.BEGINS, Consequence.SUPERSEDES) and operation is Operation.UPDATE:
+    if answer in (Admission.BEGINS, Admission.SUPERSEDES) and operation is Operation.UPDATE:
         values = {name: each['value'] for name, each in wanted_next(action, status).items()}
         harness.assert_converged(stack, values, 'UPDATE_COMPLETE')
-    if answer is Consequence.ROLLS_BACK and action is not Action.ADOPT:
+    if answer is Admission.ROLLS_BACK and action is not Action.ADOPT:
         harness.assert_converged(stack, {} if action is Action.CREATE else {'a': 'x', 'b': 'x'}, 'ROLLBACK_COMPLETE')
     if stored.deleted_at is None:
         harness.delete(stack)
@@ -162,7 +162,7 @@ def test_what_hangs_is_told_that_it_is_cancelled(harness, action, rollback):
     harness.cancel(stack, rollback=rollback)
     harness.deliver_cancels()
     del harness.reality.always['poll', name]
-    for row in harness.sweeps.to_be_told(10):  # with its next heartbeat a worker sees to these
+    for row in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to these
         harness.workers[0]._parts.checks.interrupt(row, Task('interrupt'))
     harness.recover()
     assert harness.stack(stack).status is not Status.IN_PROGRESS
@@ -176,15 +176,15 @@ def test_what_hangs_is_told_that_it_is_cancelled(harness, action, rollback):
 
 def test_no_state_is_a_dead_end():
     """What goes on can be cancelled and deleted, what has failed can be updated and deleted, what is there deleted."""
-    for (action, status), answers in CONSEQUENCES.items():
+    for (action, status), answers in ADMISSIONS.items():
         if (action, status) == (Action.DELETE, Status.COMPLETE):
             continue
-        assert answers[Operation.DELETE] in (Consequence.BEGINS, Consequence.SUPERSEDES, Consequence.NOTHING)
+        assert answers[Operation.DELETE] in (Admission.BEGINS, Admission.SUPERSEDES, Admission.NOTHING)
         if status is Status.IN_PROGRESS:
-            assert answers[Operation.CANCEL_WITHOUT_ROLLBACK] is Consequence.FAILS
-            assert answers[Operation.CANCEL] in (Consequence.ROLLS_BACK, Consequence.FAILS, Consequence.NOTHING)
+            assert answers[Operation.CANCEL_WITHOUT_ROLLBACK] is Admission.FAILS
+            assert answers[Operation.CANCEL] in (Admission.ROLLS_BACK, Admission.FAILS, Admission.NOTHING)
         if status is Status.FAILED:
-            assert answers[Operation.UPDATE] is Consequence.BEGINS
+            assert answers[Operation.UPDATE] is Admission.BEGINS
 
 
 def test_the_table_in_the_documentation_is_the_one_that_the_engine_asks():
@@ -194,11 +194,11 @@ def test_the_table_in_the_documentation_is_the_one_that_the_engine_asks():
     )
     told = {
         (Action(action), Status(status)): dict(
-            zip(Operation, (Consequence(cell.strip()[2:]) for cell in cells.splitlines()), strict=True)
+            zip(Operation, (Admission(cell.strip()[2:]) for cell in cells.splitlines()), strict=True)
         )
         for action, status, cells in rows
     }
-    assert told == CONSEQUENCES
+    assert told == ADMISSIONS
 
 
 def test_a_patient_cancel_tells_what_it_waits_for_and_can_be_cut_short(harness):

@@ -78,7 +78,7 @@ class Address:
 
     def attempt(self, resource: Any, *rivals: Any) -> Any:
         """An attempt with the row that is held."""
-        held_for = replace(claim(Step.GIVE_WAY, Action.UPDATE, resource), rivals=rivals)
+        held_for = replace(claim(Step.HAND_OVER, Action.UPDATE, resource), rivals=rivals)
         return self.begin(held_for, None)
 
 

@@ -374,7 +374,7 @@ def test_what_the_transaction_of_all_does_not_begin_is_asked_for_by_itself(harne
         begun.append(len(starts))
         return [None] * len(starts)
 
-    harness.nesting._traversals.begin_together = lost  # type: ignore[method-assign]
+    harness.nesting._starts._traversals.begin_together = lost  # type: ignore[method-assign]
     stack_id = begin(harness, children(5))
     complete(harness, stack_id, 'CREATE')
     assert (begun, asked.together, asked.alone) == ([5], [5], 5)

@@ -149,8 +149,8 @@ def connect(
         except ModuleNotFoundError as error:
             raise errors.ConfigurationError(
                 f'[database] connection: the driver {error.name} of {parsed.drivername} is not installed; '
-                "install it with the package, for example pip install 'convergence[postgresql]', '[mysql]' or "
-                "'[mysqlclient]'"
+                "install it with the package, for example pip install 'convergence-orchestration[postgresql]', "
+                "'[mysql]' or '[mysqlclient]'"
             ) from None
         except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError, OSError) as error:
             last = error

@@ -5,10 +5,10 @@ from __future__ import annotations
 from convergence import errors
 from convergence.core.failure import way_back
 from convergence.core.model import Action, Status
+from convergence.core.operation_table import Admission
 from convergence.core.request import Request
 from convergence.core.rows import Stack, Template
 from convergence.core.views import PlanView
-from convergence.core.ways import Consequence
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
 from convergence.engine.callers.permits import Permits
@@ -43,7 +43,7 @@ class Rollbacks:
         for _ in range(ROUNDS):
             stack = self._stacks.find(context, stack_identity)
             require_traversal(stack, expected_traversal)
-            if may_go_back(stack, stack.name) is Consequence.NOTHING:
+            if may_go_back(stack, stack.name) is Admission.NOTHING:
                 return formats.identity(stack)
             try:
                 self._go_back(context, stack, expected_traversal)

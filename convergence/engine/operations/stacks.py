@@ -9,10 +9,10 @@ from typing import Any
 from convergence import errors, template
 from convergence.core.effects import DeleteSnapshots
 from convergence.core.model import Action, DriftPolicy, Goal, Json, Status
+from convergence.core.operation_table import Admission, Operation
 from convergence.core.request import Request
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
-from convergence.core.ways import Consequence, Operation
 from convergence.db.null_ports import NO_CREDENTIALS
 from convergence.db.ports import CredentialsPort, ReaderPort
 from convergence.documents import Document
@@ -39,10 +39,6 @@ Proposal = tuple[Stack, Submission, template.Compiled]
 """What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
 
 
-def to_nobody(stack_id: str, resource_id: str) -> None:
-    """The default of what sets nested stacks free: an engine's sweeper does it too."""
-
-
 class Stacks:
     """Accepts operations. What was accepted is in the database before a method returns.
 
@@ -57,12 +53,11 @@ class Stacks:
         traversals: Traversals,
         limits: StackLimits,
         new_id: Callable[[], str],
+        release: Callable[[str, str], None],
         credentials: CredentialsPort = NO_CREDENTIALS,
-        release: Callable[[str, str], None] = to_nobody,
     ) -> None:
         self.reader = reader
         self.compiler = compiler
-        self.submission = compiler.submission
         self._traversals = traversals
         self._limits = limits
         self._new_id = new_id
@@ -90,11 +85,11 @@ class Stacks:
         options = StackOptions.of(args)
         adoption = _adoption(options, may_adopt=self._limits.may_adopt)
         if adoption is not None:
-            given = adoption.over(self.compiler.environment(params or {}), files)
+            given = adoption.over(self.compiler.submissions.environment(params or {}), files)
             template, params, files = given.template, given.environment, given.files
         elif template is None:
             raise errors.Invalid('template: a new stack needs one')
-        submission = self.submission(template, params, files, environment_files)
+        submission = self.compiler.submissions.read(template, params, files, environment_files)
         mark = RequestMark.of(options.idempotency_key, stack_name, submission, args)
         made = self._made_by(context, mark)
         if made is not None:
@@ -220,9 +215,9 @@ class Stacks:
     ) -> None:
         """Stop the operation in progress, whatever it is, and go back to the last good template if so wanted.
 
-        `convergence.core.ways` says what follows. What cannot be taken back (a delete, a check, a suspension, ...)
-        fails, whether a rollback is wanted or not. Then nothing new begins, and what runs may come to its end for
-        `StackLimits.cancel_patience_s` before it is stopped.
+        `convergence.core.operation_table` says what follows. An operation that no rollback reverses (a delete, a check,
+        a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running actions
+        have `StackLimits.cancel_patience_s` to end before they are stopped.
 
         :param now: stop what runs at once; a rollback always does.
 
@@ -232,10 +227,10 @@ class Stacks:
         for _ in range(ROUNDS):
             stack = self.find(context, stack_identity)
             wanted = may_cancel(stack, operation)
-            if wanted is Consequence.NOTHING:
+            if wanted is Admission.NOTHING:
                 return
             try:
-                if wanted is Consequence.FAILS:
+                if wanted is Admission.FAILS:
                     patience_s = 0.0 if now else self._limits.cancel_patience_s
                     self._traversals.cancel(stack, lambda view: still_fails(view.stack, operation), patience_s)
                     return

@@ -10,7 +10,7 @@ from typing import Any
 from convergence import errors, logs, template
 from convergence.core import decide, graph
 from convergence.core.choosing import choose, unchanged
-from convergence.core.decide import Disposition, Ruling
+from convergence.core.decide import PlannedStep, StepKind
 from convergence.core.model import Action, Change, Definition, Json, Output, Status
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack, with_accepted
@@ -36,35 +36,35 @@ class PreviewedAction(StrEnum):
     DELETED = 'deleted'
 
 
-_FATES: Mapping[Disposition, PreviewedAction] = {
-    Disposition.KEEP: PreviewedAction.UNCHANGED,
-    Disposition.CREATE: PreviewedAction.ADDED,
-    Disposition.ADOPT: PreviewedAction.ADDED,
-    Disposition.UPDATE: PreviewedAction.UPDATED,
-    Disposition.REFUSE: PreviewedAction.UPDATED,
-    Disposition.REPLACE: PreviewedAction.REPLACED,
-    Disposition.CLEAR: PreviewedAction.REPLACED,
+_FATES: Mapping[StepKind, PreviewedAction] = {
+    StepKind.KEEP: PreviewedAction.UNCHANGED,
+    StepKind.CREATE: PreviewedAction.ADDED,
+    StepKind.ADOPT: PreviewedAction.ADDED,
+    StepKind.UPDATE: PreviewedAction.UPDATED,
+    StepKind.REFUSE: PreviewedAction.UPDATED,
+    StepKind.REPLACE: PreviewedAction.REPLACED,
+    StepKind.CLEAR: PreviewedAction.REPLACED,
 }
 _GRAVITY = (
-    Disposition.KEEP,
-    Disposition.CREATE,
-    Disposition.ADOPT,
-    Disposition.UPDATE,
-    Disposition.REFUSE,
-    Disposition.REPAIR,
-    Disposition.REPLACE,
-    Disposition.CLEAR,
-    Disposition.TAKE_BACK,
-    Disposition.LET_GO_OF_SNAPSHOT,
-    Disposition.RESUME,
-    Disposition.FINISH,
+    StepKind.KEEP,
+    StepKind.CREATE,
+    StepKind.ADOPT,
+    StepKind.UPDATE,
+    StepKind.REFUSE,
+    StepKind.REPAIR,
+    StepKind.REPLACE,
+    StepKind.CLEAR,
+    StepKind.RECLAIM,
+    StepKind.DROP_SNAPSHOT,
+    StepKind.RESUME,
+    StepKind.FINISH,
 )
 """Of several answers that are possible, a user is told the last."""
-_SETTLES: Mapping[Disposition, Callable[[Resource], Resource]] = {
-    Disposition.RESUME: lambda row: replace(row, action=Action.RESUME, status=Status.COMPLETE),
-    Disposition.LET_GO_OF_SNAPSHOT: lambda row: replace(row, status=Status.FAILED),
-    Disposition.FINISH: lambda row: replace(row, status=Status.COMPLETE, progress=None, retry=None),
-    Disposition.TAKE_BACK: lambda row: replace(row, yielding=None),
+_SETTLES: Mapping[StepKind, Callable[[Resource], Resource]] = {
+    StepKind.RESUME: lambda row: replace(row, action=Action.RESUME, status=Status.COMPLETE),
+    StepKind.DROP_SNAPSHOT: lambda row: replace(row, status=Status.FAILED),
+    StepKind.FINISH: lambda row: replace(row, status=Status.COMPLETE, progress=None, retry=None),
+    StepKind.RECLAIM: lambda row: replace(row, handover=None),
 }
 """What a row is once that has come to its end which an earlier operation had left."""
 _NEW_TEMPLATE = ''
@@ -198,7 +198,7 @@ class PlannedChanges:
         if row is not None and decide.is_left_in_the_middle(row, recreated):
             goals.append(decide.ResourceGoal(definition, repeats=True, recreated=recreated))
         early = decide.before_comparing(row, goals[0]) if row is not None else None
-        if early is not None and early.disposition is Disposition.REFUSE:
+        if early is not None and early.kind is StepKind.REFUSE:
             self._problem(definition, early.reason)
             return PlannedChange(PreviewedAction.UPDATED)
         if definition.external_id is None and self._is_wrong(definition, kind, wanted):
@@ -206,14 +206,12 @@ class PlannedChanges:
         compared = _NOTHING
         if row is not None and row.type == definition.type and not decide.was_never_made(row):
             compared = self._compared(definition, kind, row, wanted)
-        rulings = decide.possible(row, goals, compared.changes)
-        if {ruling.disposition for ruling in rulings} == {Disposition.REFUSE}:
+        steps = decide.possible(row, goals, compared.changes)
+        if {planned.kind for planned in steps} == {StepKind.REFUSE}:
             because = f' ({compared.reason})' if compared.names else ''
-            self._problem(definition, min(ruling.reason for ruling in rulings) + because)
+            self._problem(definition, min(planned.reason for planned in steps) + because)
             return PlannedChange(PreviewedAction.UPDATED)
-        planned, refusal = self._asked(
-            _foreseen(row, definition, kind, rulings, compared, wanted), definition, kind, row
-        )
+        planned, refusal = self._asked(_foreseen(row, definition, kind, steps, compared, wanted), definition, kind, row)
         if refusal:
             self._problem(definition, refusal)
         return planned
@@ -312,17 +310,17 @@ def _foreseen(
     row: Resource | None,
     definition: Definition,
     kind: ResourceType[Any],
-    rulings: frozenset[Ruling],
+    steps: frozenset[PlannedStep],
     compared: _Comparison,
     wanted: Any,
 ) -> PlannedChange:
     """What a user is told of the answers that are possible: the gravest of them, and whether it is certain."""
-    ruling = max(rulings, key=lambda each: _GRAVITY.index(each.disposition))
-    is_certain = len(rulings) == 1 and not (compared.is_open and ruling.disposition is Disposition.UPDATE)
+    planned = max(steps, key=lambda each: _GRAVITY.index(each.kind))
+    is_certain = len(steps) == 1 and not (compared.is_open and planned.kind is StepKind.UPDATE)
     certainty = Certainty.CERTAIN if is_certain else Certainty.POSSIBLE
-    if ruling.disposition in _SETTLES:
+    if planned.kind in _SETTLES:
         assert row is not None
-        after = _SETTLES[ruling.disposition](row)
+        after = _SETTLES[planned.kind](row)
         then = _foreseen(
             after,
             definition,
@@ -331,23 +329,23 @@ def _foreseen(
             compared,
             wanted,
         )
-        reason = ruling.reason + (f'; then: {then.reason}' if then.reason else '')
-        if ruling.disposition is Disposition.RESUME:
+        reason = planned.reason + (f'; then: {then.reason}' if then.reason else '')
+        if planned.kind is StepKind.RESUME:
             return replace(then, reason=reason)
         return replace(then, certainty=Certainty.POSSIBLE, reason=reason, output=None)
-    if ruling.disposition is Disposition.REPAIR:
+    if planned.kind is StepKind.REPAIR:
         assert row is not None
         return _repaired(row, compared, wanted)
-    fate = _FATES[ruling.disposition]
-    if ruling.disposition is Disposition.REFUSE:
+    fate = _FATES[planned.kind]
+    if planned.kind is StepKind.REFUSE:
         # Only one of several answers, or the whole update would have been refused.
         fate = PreviewedAction.REPLACED if Change.REPLACE in compared.changes else PreviewedAction.UPDATED
     if fate is PreviewedAction.UNCHANGED:
         return PlannedChange(fate, certainty, output=row.output if row is not None else None, wanted=wanted)
     if fate is PreviewedAction.ADDED:
-        return PlannedChange(fate, certainty, ruling.reason, wanted=wanted)
+        return PlannedChange(fate, certainty, planned.reason, wanted=wanted)
     output = _staying(kind, row) if fate is PreviewedAction.UPDATED and row is not None else None
-    return PlannedChange(fate, certainty, ruling.reason or compared.reason, compared.names, output, wanted)
+    return PlannedChange(fate, certainty, planned.reason or compared.reason, compared.names, output, wanted)
 
 
 def _repaired(row: Resource, compared: _Comparison, wanted: Any) -> PlannedChange:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from convergence import errors
 from convergence.core.leaving import unknown
 from convergence.core.model import Action, Status, TraversalStatus
+from convergence.core.operation_table import Admission, Operation
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
-from convergence.core.ways import Consequence, Operation
 from convergence.db.ports import ReaderPort
 from convergence.engine.traversals.refusals import may_cancel
 from convergence.engine.traversals.traversals import Overtaken, Traversals
@@ -66,5 +66,5 @@ def taken_back(reader: ReaderPort, traversals: Traversals, stack: Stack, request
 
 def still_fails(stack: Stack | None, operation: Operation) -> None:
     """A guard: a cancel still ends what is in progress, and takes nothing back."""
-    if may_cancel(stack, operation) is not Consequence.FAILS:
+    if may_cancel(stack, operation) is not Admission.FAILS:
         raise Overtaken('the stack has moved on')

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from convergence import errors
 from convergence.core.model import Action, Status
+from convergence.core.operation_table import Admission, Operation, answer
 from convergence.core.rows import Stack
-from convergence.core.ways import Consequence, Operation, answer
 
 DOING: Mapping[Action, str] = {
     Action.SUSPEND: 'Suspending',
@@ -28,7 +28,7 @@ def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
     :raises NotSupported: not in this state.
     """
     may_be_given(stack)
-    if answer(stack.action, stack.status, Operation.UPDATE) is Consequence.RESUME_FIRST:
+    if answer(stack.action, stack.status, Operation.UPDATE) is Admission.RESUME_FIRST:
         raise _suspended(stack, action)
 
 
@@ -40,23 +40,23 @@ def may_be_given(stack: Stack) -> None:
 
     :raises ActionInProgress: not now.
     """
-    if answer(stack.action, stack.status, Operation.UPDATE) is Consequence.BUSY:
+    if answer(stack.action, stack.status, Operation.UPDATE) is Admission.BUSY:
         raise busy(stack)
 
 
-def may_go_back(stack: Stack | None, name: str) -> Consequence:
+def may_go_back(stack: Stack | None, name: str) -> Admission:
     """What a rollback that a user asks for does to a stack: `ROLLS_BACK`, `BEGINS` or `NOTHING`.
 
     :raises EntityNotFound: it has gone.
     :raises ActionInProgress: what is in progress cannot be taken back.
     :raises NotSupported: not in this state.
     """
-    found = answer(stack.action, stack.status, Operation.ROLLBACK) if stack is not None else Consequence.GONE
-    if stack is None or found is Consequence.GONE:
+    found = answer(stack.action, stack.status, Operation.ROLLBACK) if stack is not None else Admission.GONE
+    if stack is None or found is Admission.GONE:
         raise errors.EntityNotFound('Stack', name)
-    if found is Consequence.BUSY:
+    if found is Admission.BUSY:
         raise busy(stack)
-    if found is Consequence.RESUME_FIRST:
+    if found is Admission.RESUME_FIRST:
         raise _suspended(stack, Action.ROLLBACK)
     return found
 
@@ -74,13 +74,13 @@ def no_way_back(stack: Stack) -> errors.NotSupported:
     )
 
 
-def may_cancel(stack: Stack | None, operation: Operation) -> Consequence:
+def may_cancel(stack: Stack | None, operation: Operation) -> Admission:
     """What a cancel does to a stack: `ROLLS_BACK`, `FAILS` or `NOTHING`.
 
     :raises NotSupported: nothing is in progress.
     """
-    found = answer(stack.action, stack.status, operation) if stack is not None else Consequence.GONE
-    if stack is None or found not in (Consequence.ROLLS_BACK, Consequence.FAILS, Consequence.NOTHING):
+    found = answer(stack.action, stack.status, operation) if stack is not None else Admission.GONE
+    if stack is None or found not in (Admission.ROLLS_BACK, Admission.FAILS, Admission.NOTHING):
         state = f'{stack.action}_{stack.status}' if stack is not None else 'gone'
         raise errors.NotSupported(
             f'Cancelling a stack that is {state} is not supported; only an operation in progress can be cancelled.'

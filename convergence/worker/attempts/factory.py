@@ -45,7 +45,7 @@ class Attempts:
         if pending is None and made(resource) is not Made.OBJECT:
             pending = resource.pending  # it may have to be created again, just as it was tried
         deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
-        as_made = deleting or performing or is_adopted(resource) or claim.step in (Step.GIVE_WAY, Step.TAKE_BACK)
+        as_made = deleting or performing or is_adopted(resource) or claim.step in (Step.HAND_OVER, Step.RECLAIM)
         properties = pending.properties if pending is not None and not deleting else resource.properties
         call = build_call(
             kind,

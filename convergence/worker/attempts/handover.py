@@ -1,4 +1,4 @@
-"""Have an object give way to the one that replaces it, or take back what that has; see `convergence.core.yielding`."""
+"""Have an object give way to the one that replaces it, or take back what that has; see `convergence.core.handover`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,136 @@
+"""How every store makes sure that nothing is decided by rows that were looked for in an older state of the database.
+
+A server that lags behind the one on which somebody has committed shows rows as they were, and does not show new ones;
+between two statements of one transaction it may catch up. Not seen is not gone, then, and not held is not free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from convergence.core.effects import Decision, FinishNode
+from convergence.core.model import NodeStatus, Phase
+from convergence.core.rows import Node, Resource, Stack, Traversal
+from convergence.db.scopes import HeldResource, Scope, ViewT
+from convergence.errors import Conflict, OlderState
+from convergence.values import quickly_made
+
+MANY_LEFTOVERS = 50
+"""So many of what is left over are named; see `NodeView.leftovers`."""
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class SeenNode:
+    """A node with its traversal and stack.
+
+    :param now: the time of the database.
+    :param is_chosen: of a cleanup node, whether a node of the goal works on the same row.
+    """
+
+    node: Node
+    traversal: Traversal
+    stack: Stack
+    now: float
+    is_chosen: bool
+
+
+def row_and_node(
+    lock_and_read: Callable[[], tuple[Resource | None, SeenNode]],
+    lock_row: Callable[[str], Resource | None],
+    read_node: Callable[[], SeenNode],
+) -> tuple[Resource | None, SeenNode]:
+    """A node, and the row that it works on, locked; None only where the row is gone.
+
+    :param lock_and_read: locks the row that the node names, whatever that is, and reads it, in one look; and then, in
+        another look, the node: a join with the locking read would answer with an older state of it.
+    :param lock_row: locks one row, by its id, and reads it.
+    :param read_node: each of them looks anew.
+    :raises Conflict: the node has got another row in between.
+    """
+    resource, seen = lock_and_read()
+    resource_id = seen.node.resource_id
+    if resource is None and resource_id is not None:
+        # Not seen is not gone: the first look may have come before the plan with this node was there. The node is seen
+        # now, so its row is, too, unless it is gone. What depends on the lock is read again under it.
+        resource = lock_row(resource_id)
+        seen = read_node()
+    if resource is not None and seen.node.resource_id != resource.id:
+        raise Conflict(f'node {seen.node.number} of {seen.traversal.id} works on another row by now')
+    return resource, seen
+
+
+def needs_rivals(resource: Resource, node: Node) -> bool:
+    """Whether the other rows of its name have a say in what is done about a row; see `NodeView.rivals`.
+
+    Nobody begins anything with them while the node is not done: that nobody holds one stays true, so none is locked.
+    """
+    return resource.handover is not None and node.phase is Phase.UPDATE
+
+
+def waits_for(node: Node, resource: Resource) -> bool:
+    """Whether a node is to be told that a row is free: it works on that, or on a row that is to take from it."""
+    if node.status is not NodeStatus.READY:
+        return False
+    takes = resource.handover is not None and node.phase is Phase.UPDATE and node.name == resource.name
+    return takes or node.resource_id == resource.id
+
+
+def require_lock(held: object | None, stack: Stack) -> None:
+    """See that a stack that is read now was there when it was to be locked.
+
+    :raises Conflict: it was not: the lock was looked for in an older state.
+    """
+    if held is None:
+        raise Conflict(f'stack {stack.id} was not there when it was to be locked')
+
+
+def only_follower(node: Node, traversal: Traversal, complete: Node | None) -> Node | None:
+    """The node `COMPLETE`, for the node `IN_SERVICE`, where it waits for that alone: nothing is left over.
+
+    The stack is locked, so no node can come between them.
+
+    :param complete: the last node of the traversal.
+    """
+    if node.phase is not Phase.IN_SERVICE or traversal.late_numbers or complete is None:
+        return None
+    return complete if node.required_by == (complete.number,) and complete.waiting == 1 else None
+
+
+def awaits_end(node: Node, last: Node | None, traversal: Traversal, stack: Stack) -> str | None:
+    """The row that may wait for the end that a node brings to a nested stack; None: there is none.
+
+    :param last: see `only_follower`.
+    """
+    is_last = node.phase is Phase.COMPLETE or last is not None
+    return stack.parent_resource_id if is_last and traversal.for_parent else None
+
+
+def assumption(scope: Scope[ViewT]) -> ViewT | None:
+    """The view on which a decision is made before anything is read; None: there is none."""
+    return cast('ViewT', scope.assumed) if isinstance(scope, HeldResource) else None
+
+
+def require_checked(decision: Decision[Any]) -> None:
+    """See that a decision that was made on an assumption is held against the rows.
+
+    :raises Conflict: it is not.
+    """
+    if not any(isinstance(effect, FinishNode) and effect.checked for effect in decision.effects):
+        raise Conflict('what was assumed does not do; it has to be read')
+
+
+def held_row(lock_row: Callable[[str], Resource | None], scope: HeldResource) -> Resource | None:
+    """The row of somebody who holds it, or has held it, locked; None only where it is gone.
+
+    :param lock_row: locks one row, by its id, and reads it. It looks anew each time.
+    :raises OlderState: the row is older than its holder knows it to be: its fence is smaller than it has been.
+    """
+    resource = lock_row(scope.resource_id)
+    if resource is None:
+        resource = lock_row(scope.resource_id)  # not seen is not gone
+    if resource is not None and resource.fence < scope.fence:
+        raise OlderState(f'resource {resource.id} is read in an older state than it is known to have had')
+    return resource
