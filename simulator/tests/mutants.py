@@ -700,7 +700,13 @@ MUTANTS = (
     ),
     Mutant(
         'the sweeper does not take over from the dead',
-        (Edit('convergence.engine.sweeper.tasks:SweepTasks.take_over', 'self._sweeps.orphaned', 'lambda limit: []'),),
+        (
+            Edit(
+                'convergence.engine.sweeper.tasks:SweepTasks.take_over',
+                'self._sweeps.expired_claims',
+                'lambda limit: []',
+            ),
+        ),
         ('worker_dies_while_creating',),
     ),
     Mutant(
@@ -938,7 +944,7 @@ MUTANTS = (
     ),
     Mutant(
         'take from the living',
-        (Edit('convergence_simulator.memory.queries:MemorySweeps.orphaned', 'row.owner not in alive', 'True'),),
+        (Edit('convergence_simulator.memory.queries:MemorySweeps.expired_claims', 'row.owner not in alive', 'True'),),
         ('worker_stands_still_within_its_lease', 'one_resource_answers_later', 'polled_resource_is_superseded'),
     ),
     Mutant(
@@ -1223,7 +1229,7 @@ MUTANTS = (
     ),
     Mutant(
         'SQL: the sweeper finds no rows of the dead',
-        (Edit('convergence.db.repositories.sweeps:Sweeps.orphaned', 'self._read(ORPHANED, limit)', '[]'),),
+        (Edit('convergence.db.repositories.sweeps:Sweeps.expired_claims', 'self._read(ORPHANED, limit)', '[]'),),
         ('worker_dies_in_a_call',),
         storage=in_sqlite,
         sweeps=20,
@@ -1293,8 +1299,8 @@ MUTANTS = (
         (
             Edit(
                 f'{ARRIVING}:finish',
-                'writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)',
-                'writes.add((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values))',
+                'batch.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)',
+                'batch.add((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values))',
             ),
             Edit(
                 f'{CHECK}:begin',
