@@ -1,4 +1,4 @@
-"""What a server gives to the one that replaces it, and takes back where it is wanted after all: its interfaces."""
+"""The interfaces that a server releases for its replacement, and reclaims if it stays in use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from convergence_openstack.interfaces import attach, detach, entries, interfaces
 from convergence_openstack.task import Task
 
 HAD = 'had'
-"""In the private data: what it had, as Nova is asked for it again."""
+"""Key in the private data: the released interfaces, in the form of Nova's request."""
 
 
 def give(task: Task) -> None:
-    """Take from a server the ports of its template, and what has an address that the template names.
+    """Detach from a server the ports of its template, and interfaces with an address that the template names.
 
-    :raises TransientFailure: it has one of them still.
+    :raises TransientFailure: it still has one of them.
     """
     had, going = _had(task)
     if HAD not in task.data:
@@ -32,9 +32,9 @@ def give(task: Task) -> None:
 
 
 def take(task: Task) -> None:
-    """Give a server again what was taken from it.
+    """Give a server the detached interfaces back.
 
-    :raises TransientFailure: somebody else has it still.
+    :raises TransientFailure: another server still has one of them.
     """
     had: list[dict[str, Any]] = task.data.get(HAD) or []
     for port_id, addresses in _own(had):
@@ -64,7 +64,7 @@ def _own(had: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _had(task: Task) -> tuple[list[dict[str, Any]], list[str]]:
-    """What is to be given again, and the ports that have to go."""
+    """Return the interfaces to give back, and the ports to detach."""
     wanted = entries(task.given)
     named = {str(each['port']) for each in wanted if each.get('port')}
     addresses = {str(each['fixed_ip']) for each in wanted if each.get('fixed_ip') and not each.get('port')}

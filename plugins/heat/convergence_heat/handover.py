@@ -15,15 +15,15 @@ from convergence.resources.contract import Call, ResourceType, TransientFailure
 from convergence_heat.operation import Operation
 
 
-class GivesWay(ResourceType[Any]):
-    """What a type does whose class has ``prepare_for_replace``; in front of `convergence_heat.kind.HeatType`."""
+class HandsOver(ResourceType[Any]):
+    """The handover of types whose class has ``prepare_for_replace``; before `convergence_heat.kind.HeatType`."""
 
     _bridged: type[Any]
     _at_work: Callable[..., Any]
 
     @override
     def release_for_replacement(self, call: Call[Any]) -> None:
-        """``prepare_for_replace``. What the class keeps is stored before it goes on."""
+        """``prepare_for_replace``. The data of the class are stored before it continues."""
         with self._giving(call) as at_work:
             at_work.one.begin_giving_way()
             at_work.one.prepare_for_replace()
@@ -31,7 +31,7 @@ class GivesWay(ResourceType[Any]):
 
     @override
     def reclaim(self, call: Call[Any]) -> None:
-        """``restore_prev_rsrc``, as it is called on a successor: on one that was never made, for all have given way."""
+        """``restore_prev_rsrc``, called on a successor that was never made, because all others have released."""
         with self._giving(call) as at_work:
             successor = self._bridged(call.name, at_work.definition(call.properties), at_work.stack)
             successor.begin(replace(call, physical_id=None, data={}), Action.UPDATE.value)
