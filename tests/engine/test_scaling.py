@@ -351,7 +351,7 @@ SERVERS = {
         ),
         ({**SERVERS, 'DesiredCapacity': 9}, 'DesiredCapacity must be between MinSize and MaxSize'),
         ({**SERVERS, 'HealthCheckType': 'EC2'}, 'Property HealthCheckType not implemented yet'),
-        ({**SERVERS, 'InstanceId': 'server-1'}, 'InstanceId: .*; use LaunchConfigurationName'),
+        ({**SERVERS, 'InstanceId': 'server-1'}, 'InstanceId .*; set LaunchConfigurationName'),
         ({**SERVERS, 'LoadBalancerNames': ['front']}, 'LoadBalancerNames: no type of load balancer'),
         ({**SERVERS, 'MinSize': 3}, 'MinSize can not be greater than MaxSize'),
         ({**SERVERS, 'update_policy': {'AutoScalingRollingUpdate': {'PauseTime': '1m'}}}, '1m is not a duration'),
@@ -381,7 +381,7 @@ def test_what_cannot_be_is_refused_at_once_though_a_part_is_not_known_yet(harnes
             {'up': policy(1, min_adjustment_step=1, auto_scaling_group_id='web')},
             'min_adjustment_step property should only be specified for adjustment_type with value percent_change',
         ),
-        ({'servers': {**LAUNCHED, 'InstanceId': 'server-1'}}, 'InstanceId: .*; use ImageId and InstanceType'),
+        ({'servers': {**LAUNCHED, 'InstanceId': 'server-1'}}, 'InstanceId .*; set ImageId and InstanceType'),
         ({'servers': {**LAUNCHED, 'KernelId': 'k'}}, 'Property KernelId not implemented yet'),
         (
             {
