@@ -155,6 +155,6 @@ class ResourceRepairs:
         if not types.nests(row.type) and not types.get(row.type).implements('observe'):
             raise errors.NotSupported(
                 f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not observe '
-                'its objects. If the object is broken, mark the resource unhealthy and update the stack.'
+                'its objects. If the object is broken, mark it unhealthy and update the stack.'
             )
         return row
