@@ -108,8 +108,7 @@ class ResourceRepairs:
         """Begin to compare one resource, and its dependents, with reality, and to repair drift; the stack.
 
         It begins under any drift policy, also without an observation. The count of earlier repairs starts again, so a
-        resource
-        that was given up can be repaired again.
+        resource that was given up can be repaired again.
 
         :raises ActionInProgress: another operation of the stack is in progress.
         :raises ResourceNotFound: its goal has no such resource.
