@@ -45,17 +45,8 @@ def _options(all_settings: Settings) -> WorkerOptions:
         host=all_settings.host,
         version=__version__,
         poll_policy=poll_policy,
-        heartbeat_interval_s=settings.heartbeat_interval_s,
-        lease_s=settings.lease_s,
-        cancel_grace_s=settings.cancel_grace_s,
         unattended_s=3 * settings.sweep_interval_s,
-        max_stuck_threads=settings.max_stuck_threads,
-        threads=settings.threads,
-        dispatch_window=settings.dispatch_window,
-        max_inline_nodes=settings.max_inline_nodes,
-        max_stored_bytes=all_settings.limits.max_stored_bytes,
-        max_input_bytes=all_settings.limits.max_input_bytes,
-        create_ambiguity_s=settings.create_ambiguity_s,
+        **slice_of(WorkerOptions, settings, all_settings.limits),
     )
 
 
