@@ -14,6 +14,7 @@ from convergence.resources.invocation import CallAccess
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.context import CallerContext
 from convergence.rpc.server import CancelServer, QuestionServer, WorkerServer
+from convergence.settings.declaring import slice_of
 from convergence.worker.answering import Answering, SealedAnswers
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.credentials import CredentialsOfStacks
@@ -35,16 +36,10 @@ def _answers(parts: Parts, ports: Ports, credentials: CredentialsOfStacks) -> Se
 
 def _options(all_settings: Settings) -> WorkerOptions:
     settings = all_settings.worker
-    poll_policy = PollPolicy(
-        settings.poll_interval_min_s,
-        settings.poll_interval_max_s,
-        settings.park_after_s,
-        settings.transient_attempts,
-    )
     return WorkerOptions(
         host=all_settings.host,
         version=__version__,
-        poll_policy=poll_policy,
+        poll_policy=PollPolicy(**slice_of(PollPolicy, settings)),
         unattended_s=3 * settings.sweep_interval_s,
         **slice_of(WorkerOptions, settings, all_settings.limits),
     )

@@ -20,25 +20,24 @@ from convergence.engine.operations.stacks import Stacks
 from convergence.engine.reads.formats import identity
 from convergence.engine.traversals.refusals import may_repair
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
+from convergence.settings import EngineSettings
+
+_SETTINGS = EngineSettings()
 
 _COUNTED = ' (repair '
 
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """How stubbornly objects are put right.
+    """How often objects are repaired; see the options of ``[engine]`` of the same names."""
 
-    :param attempts: how many repairs of one object in a row are begun before it is given up.
-    :param first_pause_s: seconds from the first to the second; twice as many each time.
-    """
-
-    attempts: int = 5
-    first_pause_s: float = 10.0
+    repair_attempts: int = _SETTINGS.repair_attempts
+    repair_pause_s: float = _SETTINGS.repair_pause_s
 
     @property
     def pauses(self) -> tuple[float, ...]:
         """Seconds from the end of the first repair that fails to the next, from the second, and so on."""
-        return tuple(repair_pause_s(self.first_pause_s, each) for each in range(1, self.attempts))
+        return tuple(repair_pause_s(self.repair_pause_s, each) for each in range(1, self.repair_attempts))
 
 
 def cause_of(what: str, attempt: int, most: int) -> str:

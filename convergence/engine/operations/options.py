@@ -10,7 +10,10 @@ from convergence import errors
 from convergence.core.changes import StackChange
 from convergence.core.model import DriftPolicy
 from convergence.resources.reading import did_you_mean
+from convergence.settings import EngineSettings, LimitSettings
 from convergence.template.functions.base import type_name
+
+_ENGINE, _LIMITS = EngineSettings(), LimitSettings()
 
 _OFFERED = (
     'timeout_mins',
@@ -38,16 +41,12 @@ _KNOWN_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class StackLimits:
-    """What a project may use. None: no limit.
+    """The limits of operations on stacks; see the options of ``[limits]`` and ``[engine]`` of the same names."""
 
-    :param may_adopt: whether a stack may be made from objects that are there already.
-    :param cancel_patience_s: seconds that what runs has, after a cancel, to come to its end by itself.
-    """
-
-    max_stacks: int | None = 512
-    timeout_mins: int = 60
-    may_adopt: bool = False
-    cancel_patience_s: float = 600.0
+    max_stacks_per_project: int | None = _LIMITS.max_stacks_per_project
+    stack_timeout_mins: int = _LIMITS.stack_timeout_mins
+    enable_stack_adopt: bool = _ENGINE.enable_stack_adopt
+    cancel_patience_s: float = _ENGINE.cancel_patience_s
 
 
 @dataclass(frozen=True, slots=True)
