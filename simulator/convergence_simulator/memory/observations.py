@@ -17,9 +17,9 @@ from convergence.core.observation import (
     DriftSummary,
     KnownObject,
     Leased,
-    LookOutcome,
-    LookSource,
     Observation,
+    ObservationSource,
+    ObservationUpdate,
     ObservedState,
     Past,
     is_observable,
@@ -244,14 +244,14 @@ class MemoryObservations:
                 leased.append(Leased(held, row, stack))
         return leased
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Keep what was seen under a lease; how much of it was taken."""
         if not looks:
             return 0
         with self._writing() as tables:
             return sum(self._write(tables, holder, look) for look in looks)
 
-    def _write(self, tables: Tables, holder: str, look: LookOutcome) -> bool:
+    def _write(self, tables: Tables, holder: str, look: ObservationUpdate) -> bool:
         known, row, now = self._rows.get(look.resource_id), tables.resource.get(look.resource_id), self._memory.clock()
         if known is None or row is None or known.holder != holder or row.fence != look.fence:
             return False
@@ -270,9 +270,9 @@ class MemoryObservations:
             holder=None,
         )
         if not look.same:
-            sight = look.sight
-            told = (sight.names, dict(sight.live), sight.reason)
-            known = replace(known, since=looked_at, fence=look.fence, found=sight.found)
+            result = look.result
+            told = (result.names, dict(result.live), result.reason)
+            known = replace(known, since=looked_at, fence=look.fence, found=result.found)
             known = replace(known, names=told[0], live=told[1], reason=told[2])
         if look.news is not None:
             known, events = replace(known, told=look.drift), self._memory.tables.event
@@ -290,7 +290,9 @@ class MemoryObservations:
                 if known is not None and known.holder == holder:
                     self._rows[key] = replace(known, due_at=self._memory.clock() + for_s, holder=None)
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
+    def ask(
+        self, stack_ids: Sequence[str], source: ObservationSource, resource_ids: Sequence[str] | None = None
+    ) -> float:
         """Have objects looked at as soon as possible; the time."""
         with self._writing():
             now = self._memory.clock()
@@ -335,7 +337,7 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
         since=now,
         alike=0,
         looked_at=None,
-        source=LookSource.POLL,
+        source=ObservationSource.POLL,
         due_at=now,
         policy=policy,
         repairs=past.repairs,

@@ -11,7 +11,14 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.effects import InsertEvents
 from convergence.core.model import Json, Status
-from convergence.core.observation import SETTLED, Leased, LookOutcome, LookSource, ObservedState, is_observable
+from convergence.core.observation import (
+    SETTLED,
+    Leased,
+    ObservationSource,
+    ObservationUpdate,
+    ObservedState,
+    is_observable,
+)
 from convergence.core.rows import Stack
 from convergence.db.repositories.observations.rows import (
     AT_ROW,
@@ -116,7 +123,7 @@ class LookRows(ObservationRows):
 
         return self._store.write(take, self.lease)
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Keep what was seen under a lease; how much of it was taken.
 
         What somebody else was given since, and what was seen of a row that was claimed since, is not. What somebody
@@ -127,7 +134,7 @@ class LookRows(ObservationRows):
         def put(connection: Connection) -> int:
             fences = dict(map(tuple, _READ_HELD.all(connection, {'keys': keys, 'lessee': holder})))
             taken = [look for look in looks if fences.get(look.resource_id) == look.fence]
-            alike: dict[tuple[LookSource, float], list[str]] = defaultdict(list)
+            alike: dict[tuple[ObservationSource, float], list[str]] = defaultdict(list)
             for look in taken:
                 if look.same:
                     alike[look.source, look.pause_s].append(look.resource_id)
@@ -141,11 +148,11 @@ class LookRows(ObservationRows):
 
         return self._store.write(put, self.write) if looks else 0
 
-    def _tell(self, connection: Connection, look: LookOutcome) -> None:
+    def _tell(self, connection: Connection, look: ObservationUpdate) -> None:
         if look.news is not None:
             details: dict[str, Json] = {
-                'drift_state': look.sight.found.value,
-                'drift_properties': list(look.sight.names),
+                'drift_state': look.result.found.value,
+                'drift_properties': list(look.result.names),
             }
             self._store.carry_out(connection, (InsertEvents((look.news,), details, is_drift=True),))
 
@@ -156,7 +163,9 @@ class LookRows(ObservationRows):
         if resource_ids:
             self._store.write(lambda connection: connection.execute(later).rowcount, self.put_off)
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
+    def ask(
+        self, stack_ids: Sequence[str], source: ObservationSource, resource_ids: Sequence[str] | None = None
+    ) -> float:
         """Have objects looked at as soon as possible.
 
         :param resource_ids: those of these rows alone; None: of all that are observed of the stacks.
@@ -200,7 +209,7 @@ class LookRows(ObservationRows):
 
 
 def _kept(
-    source: Any, pause_s: Any, *, look: LookOutcome | None = None, is_settled: ColumnElement[bool]
+    source: Any, pause_s: Any, *, look: ObservationUpdate | None = None, is_settled: ColumnElement[bool]
 ) -> list[tuple[Any, Any]]:
     """What a look leaves of an object: that nothing is new, or else `look`.
 
@@ -219,20 +228,20 @@ def _kept(
         (table.holder, None),
     ]
     if look is not None:
-        sight = look.sight
+        result = look.result
         values += [
             (table.since, table.leased_at),
             (table.fence, look.fence),
-            (table.found, sight.found),
-            (table.names, sight.names),
-            (table.live, dict(sight.live) or None),
-            (table.reason, sight.reason),
+            (table.found, result.found),
+            (table.names, result.names),
+            (table.live, dict(result.live) or None),
+            (table.reason, result.reason),
             *([] if look.news is None else [(table.told, look.drift)]),
         ]
     return values
 
 
-def _keeping(look: LookOutcome, holder: str) -> Update:
+def _keeping(look: ObservationUpdate, holder: str) -> Update:
     """The statement that keeps what is new of an object."""
     this = and_(OBSERVATION.c.resource_id == look.resource_id, OBSERVATION.c.holder == holder)
     kept = _kept(look.source, look.pause_s, look=look, is_settled=false())
