@@ -57,13 +57,13 @@ class Observing:
         """What engines do when somebody asks for a look."""
         self._enrolment.of(stack)
 
-    def enrol(self) -> int:
+    def schedule(self) -> int:
         """What engines do when a stack rests."""
         return self._enrolment()
 
     def look(self, *stack_ids: str) -> int:
         """Look at everything that is observed of some stacks, or at what is due; how much that was."""
-        self.enrol()
+        self.schedule()
         if stack_ids:
             self.rows.ask(stack_ids, ObservationSource.REQUEST)
         looked = 0

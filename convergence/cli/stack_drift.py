@@ -19,7 +19,7 @@ from convergence.documents import Document
 
 COLUMNS = (
     *('path', 'resource_type', 'state', 'property', 'wanted', 'applied', 'live', 'accepted'),
-    *('since', 'looked_at', 'reason'),
+    *('since', 'observed_at', 'reason'),
 )
 ASK_EVERY_S = 0.5
 _DONE = {'ignore': 'ignored from now on', 'report': 'shown from now on', 'repair': 'put right from now on'}
@@ -144,7 +144,7 @@ def _lines(found: Document) -> Iterator[Document]:
 def _filled(found: Document) -> tuple[str, ...]:
     """The columns in which something stands; of the reason no more than what the others do not say."""
     shown: list[Any] = list(_lines(found))
-    hidden = {'resource_type', 'looked_at'}
+    hidden = {'resource_type', 'observed_at'}
     if all(each['properties'] for each in found['resources']):
         hidden.add('reason')
     return tuple(name for name in COLUMNS if name not in hidden and any(each.get(name) is not None for each in shown))

@@ -73,7 +73,7 @@ class ResourceChange(TypedDict, total=False):
     hook_traversal_id: str | None
     nothing_made: bool
     clearing: bool
-    mendable: bool
+    repairable: bool
     accepted: Acceptance | None
     handover: Handover | None
 

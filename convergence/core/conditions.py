@@ -75,7 +75,7 @@ def conditions_of(row: Resource, observation: Observation | None) -> tuple[Condi
         told(ConditionType.READY, is_up),
         told(ConditionType.PROGRESSING, row.status is Status.IN_PROGRESS),
     )
-    if observation is None or observation.looked_at is None or observation.found is ObservedState.UNKNOWN:
+    if observation is None or observation.observed_at is None or observation.found is ObservedState.UNKNOWN:
         return own
     reason, traversal_id = observation.found.title(), row.traversal_id or ''
     if observation.given_up and observation.found.is_drift:

@@ -153,7 +153,7 @@ def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Planne
     if goal.nests and change is not Change.REPLACE and row.status is not Status.COMPLETE:
         # What has failed in a stack, or is under way there, the stack itself sees to.
         return _restricted(row, definition, _of_a_stack(row))
-    if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.mendable:
+    if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.repairable:
         return _restricted(row, definition, PlannedStep(StepKind.REPLACE, f'it is not healthy: {row.status_reason}'))
     if change is Change.REPLACE:
         return _restricted(row, definition, PlannedStep(StepKind.REPLACE))

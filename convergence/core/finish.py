@@ -93,7 +93,7 @@ def _may_not_replace(resource: Resource, claim: Claim, result: NeedsReplacement)
 
 def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
     """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
-    decision = finish(view, claim, Failed(reason, mendable=claim.action is Action.CHECK), worker)
+    decision = finish(view, claim, Failed(reason, repairable=claim.action is Action.CHECK), worker)
     effects = tuple(
         replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
         if isinstance(effect, UpdateResource)
@@ -172,11 +172,11 @@ def _looks(resource: Resource, claim: Claim) -> bool:
     return claim.step is Step.REPAIR and resource.status is Status.COMPLETE
 
 
-def _found_wanting(resource: Resource, claim: Claim, reason: str, *, mendable: bool) -> ResourceChange:
+def _found_wanting(resource: Resource, claim: Claim, reason: str, *, repairable: bool) -> ResourceChange:
     """A look at the object of a row that works is a check, and this one has failed. Of any other step: nothing."""
     if not _looks(resource, claim):
         return {}
-    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'mendable': mendable}
+    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'repairable': repairable}
 
 
 def _complete(resource: Resource, claim: Claim) -> ResourceChange:
@@ -229,9 +229,9 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
         changes |= {'clearing': False, 'progress': None}
     if resource.status is Status.IN_PROGRESS:
         changes |= states.resource_state(resource, claim.row_action, Status.FAILED, result.reason)
-        changes['mendable'] = result.mendable
+        changes['repairable'] = result.repairable
     changes |= after_failed_handover(resource, claim, result.reason)
-    wanting = _found_wanting(resource, claim, result.reason, mendable=True)
+    wanting = _found_wanting(resource, claim, result.reason, repairable=True)
     changes |= wanting
     action = wanting.get('action', claim.action)
     effects: list[Effect] = [
@@ -315,7 +315,7 @@ def _unsuitable(
         changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
         event = event_of(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
-    wanting = _found_wanting(resource, claim, result.reason, mendable=False) or after_missing_object(
+    wanting = _found_wanting(resource, claim, result.reason, repairable=False) or after_missing_object(
         resource, claim, result.reason
     )
     if wanting:

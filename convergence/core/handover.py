@@ -112,7 +112,7 @@ def after_missing_object(resource: Resource, claim: Claim, reason: str) -> Resou
     """The columns of a row that cannot take anything back, because its object is gone. Of any other step: nothing."""
     if claim.step is not Step.RECLAIM or resource.status is not Status.COMPLETE or resource.action is Action.INIT:
         return {}
-    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'mendable': False}
+    return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'repairable': False}
 
 
 def _in_doubt(resource: Resource, reason: str) -> ResourceChange:

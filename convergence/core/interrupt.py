@@ -57,7 +57,7 @@ def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
         'deadline': None,
         'retry': None,
         'nothing_made': made(resource) is Made.NOTHING,
-        'mendable': resource.action is Action.CHECK,
+        'repairable': resource.action is Action.CHECK,
     }
     if resource.clearing:
         changes |= {'clearing': False, 'progress': None}

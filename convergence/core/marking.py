@@ -37,11 +37,11 @@ def mark(view: FinishView, unhealthy: bool, reason: str, new_id: Callable[[], st
     if resource.owner is not None or resource.status is Status.IN_PROGRESS:
         return Decision(Marked.BUSY)
     is_unhealthy = (resource.action, resource.status) == (Action.CHECK, Status.FAILED)
-    if is_unhealthy is unhealthy and not (unhealthy and resource.mendable):
+    if is_unhealthy is unhealthy and not (unhealthy and resource.repairable):
         return Decision(Marked.DONE)
     status = Status.FAILED if unhealthy else Status.COMPLETE
     state = states.resource_state(resource, Action.CHECK, status, reason)
-    changes: ResourceChange = {**state, 'updated_at': view.now, 'mendable': False}
+    changes: ResourceChange = {**state, 'updated_at': view.now, 'repairable': False}
     event = Event.of_resource(new_id(), resource, Action.CHECK, status, reason, view.now)
     update = UpdateResource(resource.id, None, resource.fence, changes)
     return Decision(Marked.DONE, (update, InsertEvents((event,))))

@@ -72,12 +72,12 @@ class Observation:
         for as long as the row has this one.
     :param found, names, live, reason: as in `ObservationResult`; `live` is empty where it cannot be read.
     :param since: from when on looks came to this.
-    :param alike: how many looks in a row.
-    :param looked_at: the last of them; None: nobody has looked yet.
+    :param same_results: how many looks in a row.
+    :param observed_at: the last of them; None: nobody has looked yet.
     :param source: why that was.
     :param due_at: when somebody is to look next; while somebody looks, when that one counts as dead.
-    :param wanted_at: when somebody asked for a look that has not begun since; None: nobody waits for one.
-    :param wanted_by: why.
+    :param requested_at: when somebody asked for a look that has not begun since; None: nobody waits for one.
+    :param requested_by: why.
     :param holder: who looks; None: nobody.
     :param leased_at: since when.
     :param policy: what it leads to that the object is found otherwise than it was made; `IGNORE`: it is not observed.
@@ -96,12 +96,12 @@ class Observation:
     live: Mapping[str, Json] = field(repr=False)
     reason: str
     since: float
-    alike: int
-    looked_at: float | None
+    same_results: int
+    observed_at: float | None
     source: ObservationSource
     due_at: float
-    wanted_at: float | None = None
-    wanted_by: ObservationSource | None = None
+    requested_at: float | None = None
+    requested_by: ObservationSource | None = None
     holder: str | None = None
     leased_at: float | None = None
     policy: DriftPolicy = DriftPolicy.REPORT
@@ -113,7 +113,7 @@ class Observation:
     def says(self, result: ObservationResult, fence: int) -> bool:
         """Whether a look at the row as it is now came to the same as the look before."""
         same = (self.found, self.names, self.live) == (result.found, result.names, result.live)
-        return same and self.looked_at is not None and self.fence == fence
+        return same and self.observed_at is not None and self.fence == fence
 
     @property
     def past(self) -> Past:
@@ -122,10 +122,17 @@ class Observation:
 
     def as_of(self, fence: int) -> Observation:
         """What it tells of its row as that is now: nothing, where somebody has claimed the row since."""
-        if self.fence == fence or self.looked_at is None:
+        if self.fence == fence or self.observed_at is None:
             return self
         return replace(
-            self, fence=fence, found=ObservedState.UNKNOWN, names=(), live={}, reason='', alike=0, looked_at=None
+            self,
+            fence=fence,
+            found=ObservedState.UNKNOWN,
+            names=(),
+            live={},
+            reason='',
+            same_results=0,
+            observed_at=None,
         )
 
 
@@ -179,27 +186,27 @@ class DriftSummary:
     :param observed: how many are observed; `seen` of them somebody has looked at as they are now.
     :param drifted: how many of these are known to be otherwise than they were made.
     :param since: the first of those; None where there are none.
-    :param looked_at: when somebody last looked at any.
+    :param observed_at: when somebody last looked at any.
     """
 
     observed: int = 0
     seen: int = 0
     drifted: int = 0
     since: float | None = None
-    looked_at: float | None = None
+    observed_at: float | None = None
 
     @classmethod
     def of(cls, observations: Iterable[Observation]) -> DriftSummary:
         """That of some objects."""
         every = list(observations)
-        seen = [each for each in every if each.looked_at is not None]
+        seen = [each for each in every if each.observed_at is not None]
         drifted = [each for each in seen if each.found.is_drift]
         return cls(
             len(every),
             len(seen),
             len(drifted),
             min((each.since for each in drifted), default=None),
-            max((each.looked_at for each in seen if each.looked_at is not None), default=None),
+            max((each.observed_at for each in seen if each.observed_at is not None), default=None),
         )
 
 
@@ -279,13 +286,13 @@ def is_observable(stack: Stack, row: Resource) -> bool:
     return at_rest and finished and row.physical_id is not None and row.replaced_by is None
 
 
-def pause_s(interval_s: float, alike: int) -> float:
+def pause_s(interval_s: float, same_results: int) -> float:
     """Seconds until the next look: short after something was found otherwise, the whole interval while nothing is.
 
     :param interval_s: the longest pause.
-    :param alike: how many looks in a row have come to the same, this one included.
+    :param same_results: how many looks in a row have come to the same, this one included.
     """
-    return interval_s * min(1.0, 2.0 ** min(alike, 16) / FIRST_SHARE)
+    return interval_s * min(1.0, 2.0 ** min(same_results, 16) / FIRST_SHARE)
 
 
 def repair_pause_s(first_s: float, repairs: int) -> float:

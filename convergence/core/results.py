@@ -35,7 +35,7 @@ class Failed:
 
     :param nothing_made: of a creation, whether the type has said that it left nothing behind.
     :param findable: of a creation, whether its type can be asked what it has made, whatever it has said.
-    :param mendable: of a check: see `Resource.mendable`.
+    :param repairable: of a check: see `Resource.repairable`.
     """
 
     reason: str
@@ -45,7 +45,7 @@ class Failed:
     kept: Mapping[str, Json] | None = None
     nothing_made: bool = False
     findable: bool = False
-    mendable: bool = False
+    repairable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

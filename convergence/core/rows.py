@@ -379,8 +379,8 @@ class Resource:
     :param search_until: until then an interrupted creation may still make something, whatever is found of it now.
     :param nothing_made: whether the type has said that its creation failed and left nothing behind.
     :param clearing: whether its object is being removed so that another one can be made in the row.
-    :param mendable: of a failed check: whether the object may be of use all the same, because it only differs from what
-        was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
+    :param repairable: of a failed check: whether the object may be of use all the same, because it only differs from
+        what was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
     :param accepted: live values that a person has accepted; `properties` has them. None: there are none.
     :param handover: set while its object lacks, or may lack, what another one of its name needs as well.
     :param retry: set while a call that failed for the moment is repeated.
@@ -437,7 +437,7 @@ class Resource:
     revocation: str = ''
     nothing_made: bool = False
     clearing: bool = False
-    mendable: bool = False
+    repairable: bool = False
     accepted: Acceptance | None = None
     handover: Handover | None = None
     damaged: tuple[str, ...] = field(default=(), metadata=NOT_STORED)

@@ -133,7 +133,7 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
             'retry': None,
             'nothing_made': made(resource) is Made.NOTHING,
             'clearing': False,
-            'mendable': action is Action.CHECK,
+            'repairable': action is Action.CHECK,
         }
     effects: list[Effect] = [
         UpdateResource(resource.id, None, resource.fence, changes),

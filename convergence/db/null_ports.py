@@ -9,13 +9,13 @@ from convergence.core.model import DISPATCH_WINDOW
 from convergence.core.observation import DriftSummary, KnownObject, Observation
 from convergence.core.rows import Resource
 from convergence.credentials.model import StoredCredentials
-from convergence.db.records import RelayTask, SweepLook, SweepTask, WorkerTask
+from convergence.db.records import RelayTask, SweepCriteria, SweepTask, WorkerTask
 
 
 class AllPending:
     """There may be something to do for every task."""
 
-    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
+    def of_sweep(self, look: SweepCriteria) -> frozenset[SweepTask]:
         """All of them."""
         return frozenset(SweepTask)
 

@@ -43,12 +43,12 @@ from convergence.db.records import (
     ReadyNode,
     RelayTask,
     Service,
-    Standing,
-    SweepLook,
+    SweepCriteria,
     SweepTask,
-    ToldOf,
-    Unenrolled,
-    UnwantedNested,
+    TraversalProgress,
+    UnneededNested,
+    UnscheduledStack,
+    WatchTarget,
     WorkerTask,
 )
 from convergence.db.transaction import Transactions
@@ -159,18 +159,18 @@ class SweepsPort(Protocol):
     def duty_held_s(self, name: str, holder: str) -> float:
         """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
 
-    def unattended(
+    def undispatched(
         self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
     ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
 
-    def orphaned(self, limit: int) -> list[HeldRow]:
+    def expired_claims(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
 
-    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+    def overdue_actions(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended some time ago."""
 
-    def to_be_told(self, limit: int) -> list[HeldRow]:
+    def parked_at_rest(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
 
     def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
@@ -185,13 +185,13 @@ class SweepsPort(Protocol):
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
         """Traversals that have left rows of theirs to a later one."""
 
-    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+    def unneeded_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
 
-    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+    def nested_to_cancel(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
 
-    def set_free(self, limit: int) -> list[UnwantedNested]:
+    def released_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""
 
     def purge_nodes(self, limit: int) -> int:
@@ -200,7 +200,7 @@ class SweepsPort(Protocol):
     def purge_stacks(self, limit: int) -> int:
         """Remove some stacks that were deleted long ago; how many."""
 
-    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+    def stalled(self, limit: int, after_s: float) -> list[TraversalProgress]:
         """Traversals in which no step has begun or ended for some time."""
 
 
@@ -210,7 +210,7 @@ class PendingPort(Protocol):
     Whoever cannot tell names them all. One that is not named has nothing to do.
     """
 
-    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
+    def of_sweep(self, look: SweepCriteria) -> frozenset[SweepTask]:
         """Those of the sweeper."""
 
     def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
@@ -254,13 +254,15 @@ class SnapshotsPort(Protocol):
         """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
 
 
-class EnrolmentPort(Protocol):
+class ObservationSchedulePort(Protocol):
     """Enrols the objects that are to be looked at."""
 
-    def unenrolled(self, limit: int) -> list[Unenrolled]:
+    def unscheduled(self, limit: int) -> list[UnscheduledStack]:
         """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+    def schedule(
+        self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
+    ) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
         What is nested in it is to be enrolled again where its policy is another since. Where its operation is not seen
@@ -299,7 +301,7 @@ class RepairsPort(Protocol):
         """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
 
 
-class LooksPort(Protocol):
+class ObservationLeasesPort(Protocol):
     """Hands out what is to be looked at, and keeps what was seen."""
 
     def due_in_s(self) -> float | None:
@@ -336,7 +338,7 @@ class KnownObjectsPort(Protocol):
         """What is known of the objects of some stacks as they are now, or of those that have `drifted`, by name."""
 
 
-class ObservationsPort(EnrolmentPort, LooksPort, KnownObjectsPort, RepairsPort, Protocol):
+class ObservationsPort(ObservationSchedulePort, ObservationLeasesPort, KnownObjectsPort, RepairsPort, Protocol):
     """All that is asked of observations."""
 
 
@@ -346,7 +348,7 @@ class WatchedPort(Protocol):
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """The physical ids of what is observed, by type, of some types."""
 
-    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+    def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
         """The rows of a type that have one of these objects."""
 
 

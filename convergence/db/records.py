@@ -55,7 +55,7 @@ class EndedTraversal:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TraversalProgress:
     """A current, running traversal, and when it last made progress. All times by the database's clock.
 
     :param stalled_at: since when it has been reported to make none; None where it has not.
@@ -82,7 +82,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class UnwantedNested:
+class UnneededNested:
     """A nested stack, and the resource whose object it is, or was."""
 
     stack_id: str
@@ -162,7 +162,7 @@ class SweepTask(StrEnum):
     WAKE = 'wake'
     PURGE = 'purge'
     FORGET = 'forget'
-    ENROL = 'enrol'
+    ENROL = 'schedule'
     REPAIR = 'repair'
 
 
@@ -185,7 +185,7 @@ class RelayTask(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SweepLook:
+class SweepCriteria:
     """With what the tasks of a sweep ask; see the methods of `convergence.db.ports.SweepsPort`. Times in seconds.
 
     :param older_than_s: for how long a node was ready.
@@ -261,7 +261,7 @@ SNAPSHOT_RETRY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Unenrolled:
+class UnscheduledStack:
     """A stack that has come to rest, and of which nobody has looked yet what is to be observed."""
 
     stack_id: str
@@ -280,7 +280,7 @@ class Drifted:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOf:
+class WatchTarget:
     """A row whose object a service has told of.
 
     :param is_busy: whether an action of it is in progress, which may wait for just that.

@@ -20,7 +20,7 @@ from convergence.core.observation import (
     news_of,
     pause_s,
 )
-from convergence.db.ports import LooksPort
+from convergence.db.ports import ObservationLeasesPort
 from convergence.errors import ConvergenceError
 from convergence.observer.budget import CallBudget
 from convergence.observer.observation_task import ObservationTask
@@ -89,7 +89,7 @@ class Observer:
 
     def __init__(
         self,
-        rows: LooksPort,
+        rows: ObservationLeasesPort,
         task: ObservationTask,
         pacing: Pacing,
         budget: CallBudget,
@@ -223,8 +223,8 @@ class Observer:
             known, fence = each.observation, each.row.fence
             same = known.says(result, fence)
             interval_s = self._pacing.intervals.get(each.row.type, max(self._pacing.intervals.values(), default=0.0))
-            wait_s = share * pause_s(interval_s, known.alike + 1 if same else 1)
-            source, news = known.wanted_by or ObservationSource.POLL, news_of(each, result, self._new_id)
+            wait_s = share * pause_s(interval_s, known.same_results + 1 if same else 1)
+            source, news = known.requested_by or ObservationSource.POLL, news_of(each, result, self._new_id)
             updates.append(ObservationUpdate(known.resource_id, fence, result, source, wait_s, same, news))
         return updates
 

@@ -12,8 +12,8 @@ from typing import Any
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 from convergence.core.observation import ObservationSource
 from convergence.core.signals import stir
-from convergence.db.ports import LooksPort, WatchedPort
-from convergence.db.records import ToldOf
+from convergence.db.ports import ObservationLeasesPort, WatchedPort
+from convergence.db.records import WatchTarget
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
@@ -72,7 +72,7 @@ class Waker:
         self._store = store
         self._dispatcher = dispatcher
 
-    def __call__(self, target: ToldOf) -> bool:
+    def __call__(self, target: WatchTarget) -> bool:
         """Wake the action that waits for an object; return False if no action was in progress.
 
         :raises ConvergenceError: the database cannot be reached, or rows kept changing.
@@ -95,10 +95,10 @@ class WatchService:
     def __init__(
         self,
         watched: WatchedPort,
-        rows: LooksPort,
+        rows: ObservationLeasesPort,
         types: Mapping[str, ResourceType[Any]],
         hurry: Callable[[], None],
-        wake: Callable[[ToldOf], object],
+        wake: Callable[[WatchTarget], object],
     ) -> None:
         self._watched = watched
         self._rows = rows
@@ -149,7 +149,7 @@ class WatchService:
         with self._lock:
             reported, self._reported = self._reported, defaultdict(set)
         try:
-            found = [row for name, ids in reported.items() for row in self._watched.told_of(name, sorted(ids))]
+            found = [row for name, ids in reported.items() for row in self._watched.targets_of(name, sorted(ids))]
             for start in range(0, len(found), AT_A_TIME):
                 self._make_due(found[start : start + AT_A_TIME])
             for row in found:
@@ -162,7 +162,7 @@ class WatchService:
             raise
         return len(found)
 
-    def _make_due(self, rows: list[ToldOf]) -> None:
+    def _make_due(self, rows: list[WatchTarget]) -> None:
         stacks = sorted({row.stack_id for row in rows})
         self._rows.ask(stacks, ObservationSource.NOTIFICATION, sorted(row.resource_id for row in rows))
         self._hurry()

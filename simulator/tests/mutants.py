@@ -81,7 +81,7 @@ VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence_simulator.memory.effects'
 CHOOSING = 'convergence.core.choosing'
 LOADING = 'convergence.db.statements.loading'
-LOOKING = 'convergence.db.looking'
+LOOKING = 'convergence.db.stale_reads'
 MEMORY_LOAD = 'convergence_simulator.memory.load'
 RUNNER, STEPS = 'convergence.worker.attempts.runner:Runner', 'convergence.worker.checks.steps'
 TRAVERSALS = 'convergence.engine.traversals.traversals:Traversals'
@@ -323,7 +323,7 @@ MUTANTS = (
                 'for nested in ():',
             ),
             Edit(
-                'convergence_simulator.memory.queries:MemorySweeps.cancelled_around',
+                'convergence_simulator.memory.queries:MemorySweeps.nested_to_cancel',
                 'return found[:limit]',
                 'return []',
             ),
@@ -738,7 +738,7 @@ MUTANTS = (
         (
             Edit(
                 f'{DECIDE}:after_comparing',
-                'if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.mendable:',
+                'if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.repairable:',
                 'if False:',
             ),
             Edit(f'{DECIDE}:after_comparing', 'if row.status is not Status.COMPLETE:', 'if False:'),
@@ -1251,7 +1251,7 @@ MUTANTS = (
             Edit(
                 f'{CHANGING}:change_row',
                 'statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))',
-                'statement = Hot(update_by_id(RESOURCE, frozenset(effect.changes)))',
+                'statement = PreparedStatement(update_by_id(RESOURCE, frozenset(effect.changes)))',
             ),
             Edit(f'{CHANGING}:change_row', '**_guard(effect)', "'key': effect.resource_id"),
             UNFENCED,
@@ -1267,7 +1267,7 @@ MUTANTS = (
             Edit(
                 f'{CHANGING}:remove_row',
                 'DELETE_RESOURCE.call(_guard(effect))',
-                "Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))).call({'key': effect.resource_id})",
+                "PreparedStatement(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'))).call({'key': effect.resource_id})",
             ),
             UNFENCED,
         ),

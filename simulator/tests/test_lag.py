@@ -91,12 +91,12 @@ def test_what_a_stack_has_left_is_observed_although_a_server_that_lags_does_not_
     over = replace(TRAVERSAL, status=TraversalStatus.COMPLETE)
     effects = (InsertStack(replace(STACK, status=Status.COMPLETE)), InsertTraversal(over, ()), InsertResources((FREE,)))
     store.transact(NewStack('p'), lambda view: Decision(None, effects))
-    (found,) = observations.unenrolled(10)
+    (found,) = observations.unscheduled(10)
     store.lag = lambda: Lag(1)
-    assert observations.enrol(found, {'Type': 0.0}, DriftPolicies(), 10) == 0
+    assert observations.schedule(found, {'Type': 0.0}, DriftPolicies(), 10) == 0
     store.lag = Lag
-    assert observations.unenrolled(10) == [found]
-    assert observations.enrol(found, {'Type': 0.0}, DriftPolicies(), 10) == 1
+    assert observations.unscheduled(10) == [found]
+    assert observations.schedule(found, {'Type': 0.0}, DriftPolicies(), 10) == 1
     store.lag = lambda: Lag(2)
     assert observations.lease('O', 10, 60.0) == []
     store.lag = Lag

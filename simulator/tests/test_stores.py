@@ -16,7 +16,7 @@ from convergence_simulator.run import RunPlan
 
 from convergence.db.statements.loading import nodes, plans, resources
 from convergence.db.statements.loading.locked_reads import LockedRead
-from convergence.db.statements.prepared.statement import Hot, HotList
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement
 from simulator.tests.programs import REPLACE
 
 LOCKS = {
@@ -63,10 +63,10 @@ def unlocked(statement):
     """The same statement without its lock."""
     if isinstance(statement, LockedRead):
         return LockedRead.by([unlocked(each.statement) for each in statement.locks], statement.read)
-    if isinstance(statement, HotList):
-        return HotList(statement.name, lambda length: unlocked(statement.build(length)))
-    if isinstance(statement, Hot):
-        return Hot(unlocked(statement.statement))
+    if isinstance(statement, PreparedListStatement):
+        return PreparedListStatement(statement.name, lambda length: unlocked(statement.build(length)))
+    if isinstance(statement, PreparedStatement):
+        return PreparedStatement(unlocked(statement.statement))
     assert statement._for_update_arg is not None
     copy = statement._generate()
     copy._for_update_arg = None

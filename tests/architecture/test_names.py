@@ -40,7 +40,7 @@ CENTRAL = frozenset(
         *('phase', 'physical id', 'plan', 'progress', 'ready', 'replace', 'resource', 'resource type', 'rollback'),
         *('signal', 'snapshot', 'stack', 'stall', 'status', 'step', 'supersede', 'sweeper', 'sync point', 'token'),
         *('traversal', 'worker'),
-        *('arrive', 'clearing', 'drift', 'foreign object', 'implied', 'mendable', 'notice', 'outbox', 'relay'),
+        *('arrive', 'clearing', 'drift', 'foreign object', 'implied', 'repairable', 'notice', 'outbox', 'relay'),
     }
 )
 """The words with which the core tells what it does."""

@@ -105,7 +105,20 @@ def test_a_schema_of_a_newer_version_is_left_alone(program, database):
         done = program(*command)
         assert done.returncode == 1
         (line,) = done.stderr.splitlines()
-        assert 'is at 9999, which this program does not know: a newer version has made it' in line
+        assert 'is at 9999, which a newer version of this program has made' in line
+
+
+@ONLY_SQLITE
+def test_a_schema_from_before_the_first_release_is_refused_with_one_sentence(program, database):
+    assert program('db', 'sync').returncode == 0
+    with database.begin() as connection:
+        connection.execute(sqlalchemy.text("UPDATE alembic_version SET version_num = '0001'"))
+    for command in (('db', 'sync'), ('db', 'check'), ('service', 'list')):
+        done = program(*command)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert 'is at 0001, from before the first release, and cannot be migrated. Delete the stacks' in line
+        assert 'create an empty database, and run "convergence-manage db sync".' in line
 
 
 def test_differences_are_named(manage, database):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convergence.db.ports import Ports
-from convergence.db.records import SweepLook, SweepTask, WorkerTask
+from convergence.db.records import SweepCriteria, SweepTask, WorkerTask
 
 LIMIT = 10
 
@@ -37,17 +37,17 @@ class ForetoldRows:
 
     def _foretold(self, name: str, *given: Any, **named: Any) -> frozenset[Any]:
         ages: dict[str, Any] = {'older_than_s': 0.0, 'slack_s': 0.0, 'rested_s': 0.0, 'repair_pauses': (), **named}
-        if name == 'unattended':
+        if name == 'undispatched':
             ages['older_than_s'] = given[0]
-        elif name == 'neglected':
+        elif name == 'overdue_actions':
             ages['slack_s'] = given[1]
         elif name == 'interrupted':
             ages['rested_s'] = given[1] if len(given) > 1 else 0.0
         elif name == 'failed_repairs':
             ages['repair_pauses'] = tuple(given[0])
         if isinstance(TASKS[name], SweepTask):
-            of_sweep = self._pending.of_sweep(SweepLook(**{'limit': LIMIT, **ages}))
-            if name == 'unattended':
+            of_sweep = self._pending.of_sweep(SweepCriteria(**{'limit': LIMIT, **ages}))
+            if name == 'undispatched':
                 of_worker = self._pending.of_worker('', ages['older_than_s'], ages.get('window', LIMIT))
                 assert (SweepTask.WAKE in of_sweep) is (WorkerTask.HELP_OUT in of_worker)
             return of_sweep
@@ -55,22 +55,22 @@ class ForetoldRows:
 
 
 TASKS: dict[str, SweepTask | WorkerTask] = {
-    'orphaned': SweepTask.TAKE_OVER,
-    'neglected': SweepTask.EXPIRE,
+    'expired_claims': SweepTask.TAKE_OVER,
+    'overdue_actions': SweepTask.EXPIRE,
     'interrupted': SweepTask.GIVE_UP,
     'overdue': SweepTask.TIME_OUT,
     'unsettled': SweepTask.SETTLE,
-    'unwanted_nested': SweepTask.STOP_NESTED,
-    'cancelled_around': SweepTask.CANCEL_NESTED,
-    'unattended': SweepTask.WAKE,
+    'unneeded_nested': SweepTask.STOP_NESTED,
+    'nested_to_cancel': SweepTask.CANCEL_NESTED,
+    'undispatched': SweepTask.WAKE,
     'purge_nodes': SweepTask.PURGE,
     'purge_stacks': SweepTask.PURGE,
     'remove_dead': SweepTask.FORGET,
-    'unenrolled': SweepTask.ENROL,
+    'unscheduled': SweepTask.ENROL,
     'to_repair': SweepTask.REPAIR,
     'failed_repairs': SweepTask.REPAIR,
     'held_by': WorkerTask.GIVE_BACK,
-    'to_be_told': WorkerTask.INTERRUPT,
+    'parked_at_rest': WorkerTask.INTERRUPT,
     'take_unwanted': WorkerTask.REMOVE_SNAPSHOTS,
     'remove_empty': WorkerTask.REMOVE_SNAPSHOTS,
 }

@@ -29,7 +29,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
         'sqlite',
         Edit(
             f'{APPLYING}.nodes:point_node',
-            "expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')",
+            "require_found(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')",
             '',
         ),
         contract.test_a_node_points_to_another_row,

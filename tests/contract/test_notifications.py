@@ -18,7 +18,7 @@ from sqlalchemy import func, select, update
 from convergence import errors
 from convergence.concurrency import start_thread
 from convergence.db.connections.counting import count
-from convergence.db.records import RelayTask, Standing
+from convergence.db.records import RelayTask, TraversalProgress
 from convergence.db.repositories.outbox import Outbox
 from convergence.db.repositories.progress import UntoldProgress
 from convergence.db.repositories.webhooks import WebhookRows
@@ -123,7 +123,7 @@ class Telling:
 
     def let_pauses_pass(self):
         with self.store.writing() as connection:
-            connection.execute(update(WEBHOOK).values(again_at=0.0))
+            connection.execute(update(WEBHOOK).values(next_attempt_at=0.0))
             connection.commit()
 
 
@@ -224,7 +224,7 @@ def test_a_receiver_that_fails_is_left_alone_for_longer_each_time_and_told_when_
         relay.turn()  # too early: nothing is tried
         assert telling.show(webhook)['failed_attempts'] == attempt
         with telling.store.reading() as connection:
-            pause = connection.execute(select(WEBHOOK.c.again_at - database_now())).scalar_one()
+            pause = connection.execute(select(WEBHOOK.c.next_attempt_at - database_now())).scalar_one()
         assert pause_s(attempt) - 5 < pause <= pause_s(attempt)
         telling.let_pauses_pass()
     assert telling.show(webhook)['error'] == 'it is away'
@@ -364,7 +364,7 @@ def test_progress_is_told_at_growing_intervals_while_an_operation_lasts(telling)
         with telling.store.writing() as connection:
             now = database_now()
             told = None if told_s_ago is None else now - told_s_ago
-            connection.execute(update(TRAVERSAL).values(started_at=now - age_s, told_at=told))
+            connection.execute(update(TRAVERSAL).values(started_at=now - age_s, progress_notified_at=told))
             connection.commit()
         return reports.report()
 
@@ -392,7 +392,7 @@ def test_that_nothing_gets_on_is_told_with_what_is_waited_for(telling):
     stack_id = telling.harness.create(things(['a']))
     reader = telling.harness.reader
     stack = reader.stack(stack_id)
-    still = Standing(stack_id, stack.traversal_id, None, reader.now() - 90.0, None, None, reader.now())
+    still = TraversalProgress(stack_id, stack.traversal_id, None, reader.now() - 90.0, None, None, reader.now())
     StallReports(telling.store, reader, telling.harness.new_id).report(still)
     telling.relay().turn()
     told = telling.receiver.events[-1]

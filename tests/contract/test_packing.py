@@ -12,7 +12,7 @@ from convergence.db.schema.models import PROJECT, RESOURCE, STACK
 from convergence.db.statements.loading.nodes import READ_NODE
 from convergence.db.statements.loading.resources import LOCK_RESOURCE
 from convergence.db.statements.prepared.packing import packed
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 
 ODD = 'Ü "quoted" \\ \n\t\x01 \u2028 漢 \U0001f600 %s {} [1, null]'
 PRECISE = 1764000000.1234567
@@ -36,7 +36,7 @@ ROW: dict[str, Any] = {
     'polled_event_count': 0,
     'nothing_made': True,
     'clearing': False,
-    'mendable': True,
+    'repairable': True,
     'revocation': '',
 }
 EVERY = [each for each in RESOURCE.c if each.name != 'lock_count']
@@ -52,18 +52,20 @@ def test_each_value_comes_back_as_it_is_and_of_its_kind(engine: Any) -> None:
     stored(engine)
     with engine.connect() as connection:
         (plain,) = connection.execute(READ, {'resource': 'one'})
-        (hot,) = Hot(READ).all(connection, {'resource': 'one'})
-    assert hot == list(plain)
-    assert [type(each) for each in hot] == [type(each) for each in plain]
-    assert {column.name: each for column, each in zip(EVERY, hot, strict=False)}.items() >= ROW.items()
+        (statement,) = PreparedStatement(READ).all(connection, {'resource': 'one'})
+    assert statement == list(plain)
+    assert [type(each) for each in statement] == [type(each) for each in plain]
+    assert {column.name: each for column, each in zip(EVERY, statement, strict=False)}.items() >= ROW.items()
 
 
 def test_each_value_is_written_as_it_is(engine: Any) -> None:
     with engine.begin() as connection:
-        Hot(insert(RESOURCE), tuple(ROW)).write(connection, ROW)
+        PreparedStatement(insert(RESOURCE), tuple(ROW)).write(connection, ROW)
         (plain,) = connection.execute(READ, {'resource': 'one'})
         odd = {'resource': f"one' OR '{ODD}", 'new': f"'; {ODD} --"}
-        rename = Hot(update(RESOURCE).values(name=bindparam('new')).where(RESOURCE.c.id == bindparam('resource')))
+        rename = PreparedStatement(
+            update(RESOURCE).values(name=bindparam('new')).where(RESOURCE.c.id == bindparam('resource'))
+        )
         assert [rename.write(connection, odd), rename.write(connection, {**odd, 'resource': 'one'})] == [0, 1]
         (renamed,) = connection.execute(select(RESOURCE.c.name))
     assert {column.name: each for column, each in zip(EVERY, plain, strict=False)}.items() >= ROW.items()
@@ -73,7 +75,7 @@ def test_each_value_is_written_as_it_is(engine: Any) -> None:
 def test_rows_are_answered_in_their_order_and_none_where_there_is_none(engine: Any) -> None:
     for name in 'cab':
         stored(engine, id=name, name=f'name of {name}')
-    every = Hot(select(*EVERY).where(RESOURCE.c.fence > bindparam('fence')).order_by(RESOURCE.c.id))
+    every = PreparedStatement(select(*EVERY).where(RESOURCE.c.fence > bindparam('fence')).order_by(RESOURCE.c.id))
     with engine.connect() as connection:
         found = every.all(connection, {'fence': 1})
         assert [(row[0], row[2]) for row in found] == [(name, f'name of {name}') for name in 'abc']

@@ -9,7 +9,7 @@ import pytest
 
 from convergence.core.model import Status, TraversalStatus
 from convergence.db.null_ports import ALL_PENDING
-from convergence.db.records import Keep, RelayTask, SweepLook, SweepTask, WorkerTask
+from convergence.db.records import Keep, RelayTask, SweepCriteria, SweepTask, WorkerTask
 from convergence.db.repositories.pending import PendingTasks
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.statements.store import Store
@@ -24,7 +24,7 @@ class Broken:
         raise RuntimeError('broken')
 
 
-LOOK = SweepLook(0.0, 0.0, 0.0, (1.0,), 10)
+LOOK = SweepCriteria(0.0, 0.0, 0.0, (1.0,), 10)
 
 
 def test_a_store_without_rows_leaves_nothing_to_do(engine: Any) -> None:

@@ -118,7 +118,7 @@ def test_what_is_nested_has_those_of_the_root_and_keeps_them_when_it_stays_alone
     assert rows.of_stack(child) == 'C'
     harness.stacks.delete_stack(harness.context, identity)
     harness.run()
-    harness.sweep_tasks(SweepOptions()).set_free()
+    harness.sweep_tasks(SweepOptions()).released_nested()
     assert harness.stack(child).parent_id is None
     assert (harness.stack(child).credentials_id, unwanted(rows)) == ('C', [])
     with harness.engine.begin() as connection:  # as long as nobody has let go of it

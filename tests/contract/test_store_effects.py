@@ -300,7 +300,7 @@ def test_every_column_of_a_row_can_be_changed_and_others_stay(backend):
         'cleared_traversal_id': 'V8',
         'nothing_made': True,
         'clearing': True,
-        'mendable': True,
+        'repairable': True,
         'accepted': Acceptance({'p': 1}, {'p': 2}),
         'handover': Handover.RELEASED,
     }

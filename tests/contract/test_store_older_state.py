@@ -204,7 +204,7 @@ def test_a_conflict_that_remains_ends_after_the_time_that_is_given(engine: Any, 
 
 REPEATED = {
     'take duty': lambda store: Sweeps(store).take_duty('sweeper', 'E', 5.0),
-    'unattended': lambda store: Sweeps(store).unattended(-1.0, 10),
+    'undispatched': lambda store: Sweeps(store).undispatched(-1.0, 10),
     'beat': lambda store: Roster(store).beat('W'),
     'register': lambda store: Roster(store).register('W', 'worker', 'host', '1', 60.0),
     'leave': lambda store: Roster(store).leave('W'),

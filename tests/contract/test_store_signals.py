@@ -90,19 +90,19 @@ def test_a_hook_is_cleared_without_touching_whoever_holds_the_row(backend):
 
 def test_a_paused_row_needs_nobody_until_its_hook_is_cleared_or_another_traversal_comes(backend):
     backend.fill(resources=(PAUSED,), nodes=(NODES[0],))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []
     if backend.kind != 'memory':  # nobody counts there
         assert backend.reader.frontier_counts('V').parked == 1
     assert [node.hook for node in backend.reader.frontier('V', 10)] == [Hook.PRE_UPDATE]
     backend.write(ClearHook('R', Hook.PRE_DELETE, 'V'))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []
     backend.write(ClearHook('R', Hook.PRE_UPDATE, 'V0'))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []
     backend.write(ClearHook('R', Hook.PRE_UPDATE, 'V'))
-    assert [each.number for each in backend.sweeps.unattended(OLD, 10)] == [0]
+    assert [each.number for each in backend.sweeps.undispatched(OLD, 10)] == [0]
     assert [node.hook for node in backend.reader.frontier('V', 10)] == [None]
 
 
 def test_a_pause_for_an_older_traversal_holds_nobody_back(backend):
     backend.fill(resources=(replace(PAUSED, hook_traversal_id='V0'),), nodes=(NODES[0],))
-    assert [each.number for each in backend.sweeps.unattended(OLD, 10)] == [0]
+    assert [each.number for each in backend.sweeps.undispatched(OLD, 10)] == [0]

@@ -56,7 +56,7 @@ def backend_on(engine, patience_s=30.0):
 def test_a_deadlock_at_any_statement_repeats_the_whole_transaction(engine, effect):
     """F131, F132: whatever came before it is done again; the result is as if nothing had happened.
 
-    Before, not in the middle of what goes together to MariaDB: see `tests.contract.test_together`.
+    Before, not in the middle of what goes together to MariaDB: see `tests.contract.test_statement_batch`.
     """
     backend = backend_on(engine)
     decided = []

@@ -36,11 +36,11 @@ def numbers(found):
 def test_ready_nodes_that_nobody_attends_to_are_found_with_their_phase(backend):
     """F016."""
     backend.fill()
-    found = backend.sweeps.unattended(OLD, 10)
+    found = backend.sweeps.undispatched(OLD, 10)
     assert numbers(found) == [0, 1]
     assert {(each.stack_id, each.traversal_id, each.phase) for each in found} == {('S', 'V', Phase.UPDATE)}
     backend.write(FinishNode('V', 0, (2, 3)))
-    (last,) = [each for each in backend.sweeps.unattended(OLD, 10) if each.number == 3]
+    (last,) = [each for each in backend.sweeps.undispatched(OLD, 10) if each.number == 3]
     assert last.phase is Phase.IN_SERVICE
 
 
@@ -48,10 +48,10 @@ def test_who_was_told_a_moment_ago_is_not_told_again(backend):
     """Also when it became ready only now; and what was found counts as told."""
     now = backend.look(NewStack('p')).now
     backend.fill(traversal=replace(TRAVERSAL, started_at=now))
-    assert backend.sweeps.unattended(3600.0, 10) == []
+    assert backend.sweeps.undispatched(3600.0, 10) == []
     backend.write(FinishNode('V', 0, (3,)))
-    assert backend.sweeps.unattended(3600.0, 10) == []
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [1, 3]
+    assert backend.sweeps.undispatched(3600.0, 10) == []
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -65,39 +65,39 @@ def test_who_was_told_a_moment_ago_is_not_told_again(backend):
 )
 def test_a_node_whose_row_is_held_or_asleep_is_attended_to(backend, resource):
     backend.fill(resources=(resource,))
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [1]
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [1]
 
 
 def test_a_node_whose_row_is_due_is_found(backend):
     backend.fill(resources=(replace(FREE, wake_at=1.0),))
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0, 1]
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [0, 1]
 
 
 @pytest.mark.parametrize('parked_by', ['U', None])
 def test_a_node_whose_row_an_older_traversal_has_parked_is_found(backend, parked_by):
     """That row does not sleep for this one: whoever is told looks at it at once."""
     backend.fill(resources=(replace(FREE, wake_at=4e9, traversal_id=parked_by),))
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0, 1]
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [0, 1]
 
 
 @pytest.mark.parametrize('parked_by', ['U', 'V'])
 def test_a_node_whose_row_is_held_is_not_found_whoever_has_parked_it(backend, parked_by):
     backend.fill(resources=(replace(FREE, owner='W', wake_at=4e9, traversal_id=parked_by),))
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [1]
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [1]
 
 
 @pytest.mark.parametrize('status', [each for each in TraversalStatus if each is not TraversalStatus.RUNNING])
 def test_nodes_of_a_traversal_that_does_not_run_are_left_alone(backend, status):
     """F051."""
     backend.fill(traversal=replace(TRAVERSAL, status=status))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []
 
 
 def test_no_more_are_found_than_were_asked_for_the_longest_ready_first(backend):
     backend.fill(nodes=tuple(node(number, resource_id=None) for number in range(6)))
     backend.fill_more(replace(TRAVERSAL, id='V2'), (node(9, resource_id=None, traversal_id='V2'),))
-    assert numbers(backend.sweeps.unattended(OLD, 4)) == [0, 1, 2, 3]
-    assert numbers(backend.sweeps.unattended(OLD, 10, window=2)) in ([4, 5, 9], [0, 1, 9])
+    assert numbers(backend.sweeps.undispatched(OLD, 4)) == [0, 1, 2, 3]
+    assert numbers(backend.sweeps.undispatched(OLD, 10, window=2)) in ([4, 5, 9], [0, 1, 9])
 
 
 # --- rows of the dead -------------------------------------------------------------------------------------------
@@ -112,9 +112,9 @@ def test_rows_of_workers_without_a_lease_are_orphans(backend):
     backend.fill(resources=rows)
     backend.roster.register('alive', 'worker', 'host', '1', FOR_EVER)
     backend.roster.register('late', 'worker', 'host', '1', -1.0)
-    found = {(row.resource_id, row.owner, row.fence) for row in backend.sweeps.orphaned(10)}
+    found = {(row.resource_id, row.owner, row.fence) for row in backend.sweeps.expired_claims(10)}
     assert found == {('B', 'late', 7), ('C', 'unknown', 7)}
-    assert len(backend.sweeps.orphaned(1)) == 1
+    assert len(backend.sweeps.expired_claims(1)) == 1
 
 
 def test_rows_left_in_the_middle_of_a_stack_at_rest_are_found(backend):
@@ -128,9 +128,9 @@ def test_rows_left_in_the_middle_of_a_stack_at_rest_are_found(backend):
 def test_long_actions_of_a_stack_at_rest_are_left_to_the_workers_for_a_while(backend):
     parked = replace(RESOURCE, id='A', owner=None, traversal_id='V')
     backend.fill(resources=(parked, replace(parked, id='B', progress=None), replace(parked, id='C', owner='W')))
-    assert backend.sweeps.to_be_told(10) == []
+    assert backend.sweeps.parked_at_rest(10) == []
     backend.write(UpdateStack('S', 'V', {'status': Status.FAILED}))
-    assert [(row.resource_id, row.traversal_id) for row in backend.sweeps.to_be_told(10)] == [('A', 'V')]
+    assert [(row.resource_id, row.traversal_id) for row in backend.sweeps.parked_at_rest(10)] == [('A', 'V')]
     assert [row.resource_id for row in backend.sweeps.interrupted(10, FOR_EVER * FOR_EVER)] == ['B']
     assert {row.resource_id for row in backend.sweeps.interrupted(10, OLD)} == {'A', 'B'}
 
@@ -145,16 +145,16 @@ def test_rows_that_nobody_ends_at_their_deadline_are_found(backend):
             replace(late, id='D', deadline=4e9),
         )
     )
-    assert [row.resource_id for row in backend.sweeps.neglected(10, 60.0)] == ['A']
-    assert backend.sweeps.neglected(10, 3e9) == []
+    assert [row.resource_id for row in backend.sweeps.overdue_actions(10, 60.0)] == ['A']
+    assert backend.sweeps.overdue_actions(10, 3e9) == []
 
 
 def test_a_sleeping_row_to_which_something_has_happened_is_awake(backend):
     asleep = replace(FREE, wake_at=4e9, event_count=1, polled_event_count=1, traversal_id='V')
     backend.fill(resources=(asleep,), nodes=(NODES[0],))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []
     backend.write(CountEvent('R'))
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0]
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [0]
     assert backend.resource() == replace(asleep, event_count=2)
 
 
@@ -191,11 +191,11 @@ def test_of_a_traversal_that_is_being_cancelled_only_what_has_begun_is_looked_fo
     backend.fill(resources=(going_on,))
     backend.write(BeginCancel('V', 4e9))
     assert backend.reader.traversal('V').deadline == 4e9
-    assert numbers(backend.sweeps.unattended(OLD, 10)) == [0]
+    assert numbers(backend.sweeps.undispatched(OLD, 10)) == [0]
     assert [row.id for row in backend.reader.busy('S', 10)] == [going_on.id]
     assert (backend.sweeps.unsettled(10), backend.sweeps.overdue(10), backend.sweeps.purge_nodes(10)) == ([], [], 0)
     backend.write(UpdateResource(going_on.id, None, going_on.fence, {'status': Status.COMPLETE}))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []
     assert [each.traversal_id for each in backend.sweeps.unsettled(10)] == ['V']
     backend.write(BeginCancel('V', 1.0))  # it is not running any more
     assert backend.sweeps.overdue(10) == []
@@ -211,13 +211,13 @@ def test_what_is_nested_in_a_stack_that_is_being_cancelled_is_found_until_it_is_
     )
     backend.write(InsertStack(child))
     backend.fill_more(replace(TRAVERSAL, id='VN', stack_id='N', for_parent=True), ())
-    assert backend.sweeps.cancelled_around(10) == []
+    assert backend.sweeps.nested_to_cancel(10) == []
     assert [each.id for each in backend.reader.nested_at_work('S')] == ['N']
     backend.write(BeginCancel('V', 4e9))
-    (found,) = backend.sweeps.cancelled_around(10)
+    (found,) = backend.sweeps.nested_to_cancel(10)
     assert (found.stack_id, found.traversal_id, found.resource_id) == ('N', 'VN', RESOURCE.id)
     backend.write(BeginCancel('VN', 4e9))
-    assert backend.sweeps.cancelled_around(10) == []
+    assert backend.sweeps.nested_to_cancel(10) == []
 
 
 def test_what_belongs_to_a_resource_whose_object_is_a_stack_is_read_in_one_look(backend):
@@ -235,16 +235,16 @@ def test_what_belongs_to_a_resource_whose_object_is_a_stack_is_read_in_one_look(
 
 def test_a_traversal_that_stands_still_is_found_once_and_again_when_it_moves(backend):
     backend.fill(resources=())
-    (still,) = backend.sweeps.standing_still(10, 60.0)
+    (still,) = backend.sweeps.stalled(10, 60.0)
     assert (still.stack_id, still.traversal_id, still.progressed_at) == ('S', 'V', TRAVERSAL.started_at)
-    assert backend.sweeps.standing_still(10, FOR_EVER * FOR_EVER) == []
+    assert backend.sweeps.stalled(10, FOR_EVER * FOR_EVER) == []
     backend.write(StallTraversal('V', still.progressed_at))
-    assert backend.sweeps.standing_still(10, 60.0) == []
+    assert backend.sweeps.stalled(10, 60.0) == []
     backend.write(InsertResources((replace(RESOURCE, traversal_id='V', began_at=TRAVERSAL.started_at + 1.0),)))
-    (moving,) = backend.sweeps.standing_still(10, 60.0)
+    (moving,) = backend.sweeps.stalled(10, 60.0)
     assert moving.stalled_at == TRAVERSAL.started_at
     backend.write(StallTraversal('V', None), UpdateStack('S', 'V', {'status': Status.COMPLETE}))
-    assert backend.sweeps.standing_still(10, 60.0) == []
+    assert backend.sweeps.stalled(10, 60.0) == []
 
 
 def test_many_nodes_of_one_traversal_are_removed_some_at_a_time(backend):
@@ -311,9 +311,9 @@ def test_the_dead_are_remembered_while_they_hold_something(backend):
 def test_whoever_leaves_is_gone_at_once(backend):
     backend.fill(resources=(replace(RESOURCE, owner='a'),))
     backend.roster.register('a', 'worker', 'host', '1', FOR_EVER)
-    assert backend.sweeps.orphaned(10) == []
+    assert backend.sweeps.expired_claims(10) == []
     backend.roster.leave('a')
-    assert [row.resource_id for row in backend.sweeps.orphaned(10)] == ['R']
+    assert [row.resource_id for row in backend.sweeps.expired_claims(10)] == ['R']
     backend.roster.leave('a')
 
 
@@ -325,7 +325,7 @@ def test_the_clock_of_whoever_sweeps_decides_nothing(backend, monkeypatch):
     own, steady = time.time, time.monotonic
     monkeypatch.setattr(time, 'time', lambda: own() + 3600.0)
     monkeypatch.setattr(time, 'monotonic', lambda: steady() + 3600.0)
-    assert [row.owner for row in backend.sweeps.orphaned(10)] == ['dead']
+    assert [row.owner for row in backend.sweeps.expired_claims(10)] == ['dead']
     assert not backend.sweeps.take_duty('sweeper', 'b', 60.0)
     assert backend.sweeps.overdue(10) == []
     assert backend.roster.remove_dead() == 0
@@ -357,7 +357,9 @@ def test_of_many_candidates_one_is_elected(backend):
 
 
 def test_a_sweep_of_an_empty_store_finds_nothing(backend):
-    assert backend.sweeps.unattended(OLD, 10) == backend.sweeps.orphaned(10) == backend.sweeps.unsettled(10) == []
+    assert (
+        backend.sweeps.undispatched(OLD, 10) == backend.sweeps.expired_claims(10) == backend.sweeps.unsettled(10) == []
+    )
     assert backend.sweeps.overdue(10) == []
     assert (backend.sweeps.purge_nodes(10), backend.roster.remove_dead()) == (0, 0)
 
@@ -365,4 +367,4 @@ def test_a_sweep_of_an_empty_store_finds_nothing(backend):
 def test_a_node_that_is_done_is_not_found_whatever_its_row_says(backend):
     backend.write(InsertStack(STACK), InsertResources((FREE,)))
     backend.fill_more(TRAVERSAL, (node(0, status=NodeStatus.DONE), node(1, 1), node(2, status=NodeStatus.FAILED)))
-    assert backend.sweeps.unattended(OLD, 10) == []
+    assert backend.sweeps.undispatched(OLD, 10) == []

@@ -29,7 +29,7 @@ from convergence.db.connections import failures
 from convergence.db.scopes import NewStack, SeveralStacks, WholeStack
 from tests.contract import rows
 from tests.contract.rows import at_once
-from tests.db.test_hot_plans import FOUND_BEFORE
+from tests.db.test_statement_plans import FOUND_BEFORE
 from tests.harness import Harness
 
 THREADS = 8

@@ -67,7 +67,7 @@ def test_each_drift_is_told_once_and_once_that_it_is_over(told, found, wanted):
 def test_an_observation_says_nothing_of_a_row_that_was_claimed_since():
     assert SEEN.as_of(3) is SEEN
     later = SEEN.as_of(4)
-    assert (later.found, later.names, later.live, later.looked_at, later.alike) == (
+    assert (later.found, later.names, later.live, later.observed_at, later.same_results) == (
         ObservedState.UNKNOWN,
         (),
         {},
@@ -131,7 +131,7 @@ def test_a_resource_is_ready_or_getting_on(changes, ready, progressing, reason):
 
 
 def test_what_is_known_of_objects_is_counted():
-    healthy = replace(SEEN, resource_id='H', found=ObservedState.HEALTHY, looked_at=11.0)
+    healthy = replace(SEEN, resource_id='H', found=ObservedState.HEALTHY, observed_at=11.0)
     assert DriftSummary.of([]) == DriftSummary()
     assert DriftSummary.of([SEEN, healthy, SEEN.as_of(9)]) == DriftSummary(3, 2, 1, 5.0, 11.0)
 

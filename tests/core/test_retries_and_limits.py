@@ -288,12 +288,12 @@ def test_a_row_that_is_given_up_says_which_failure_it_follows_from():
 def test_a_check_that_is_cut_off_says_nothing_of_the_object():
     """It was replaced by the next update, although nobody had seen it."""
     checking = replace(MADE, action=Action.CHECK, status=Status.IN_PROGRESS)
-    assert changes(give_up(left_view(replace(LEFT, action=Action.CHECK)), 7, worker()))['mendable']
-    assert not changes(give_up(left_view(), 7, worker()))['mendable']
+    assert changes(give_up(left_view(replace(LEFT, action=Action.CHECK)), 7, worker()))['repairable']
+    assert not changes(give_up(left_view(), 7, worker()))['repairable']
     lethal = begin(node_view(NODE, replace(checking, crash_count=MAX_CRASHES)), worker(), never)
-    assert changes(lethal)['mendable']
+    assert changes(lethal)['repairable']
     made = claim(Step.PERFORM, Action.CHECK, held(checking))
-    assert changes(abandon(finish_view(made), made, 'it did not stop', worker()))['mendable']
+    assert changes(abandon(finish_view(made), made, 'it did not stop', worker()))['repairable']
 
 
 # --- the first failure ----------------------------------------------------------------------------------------

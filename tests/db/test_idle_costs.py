@@ -29,7 +29,7 @@ def idle_statements(path: Path, stacks: int) -> dict[str, int]:
         sent += kind == 'statements'
 
     duties = {'sweep': sweeper.sweep, 'reconcile': harness.workers[0].reconcile, 'look': observing.observer.turn}
-    duties |= {'rest': observing.observer.round, 'enrol': observing.enrol}
+    duties |= {'rest': observing.observer.round, 'schedule': observing.schedule}
     costs = {}
     stop = count(engine, note)
     for name, duty in duties.items():
@@ -47,4 +47,4 @@ def test_what_an_idle_installation_asks_does_not_grow_with_what_is_over(tmp_path
     assert few == many
     # A sweep asks once for all of its tasks, and renews the duty with every second turn (tests/engine/test_sweeper_duty.py).
     # So does a worker, which also looks up its newest result.
-    assert few == {'sweep': 1, 'reconcile': 2, 'look': 1, 'rest': 1, 'enrol': 1}
+    assert few == {'sweep': 1, 'reconcile': 2, 'look': 1, 'rest': 1, 'schedule': 1}

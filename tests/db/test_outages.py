@@ -104,7 +104,7 @@ QUESTIONS = {
     'roster': lambda store: Roster(store).beat('W'),
     'roster of services': lambda store: Roster(store).services(),
     'sweeps': lambda store: Sweeps(store).take_duty('sweeper', 'W', 1.0),
-    'sweeps of rows': lambda store: Sweeps(store).orphaned(10),
+    'sweeps of rows': lambda store: Sweeps(store).expired_claims(10),
     'transaction': lambda store: store.transact(StackAlone('S'), rename),
 }
 

@@ -102,7 +102,7 @@ def test_a_sweeper_goes_on_to_what_is_not_held(url):
             harness.workers[0]._checks._steps.begin(*address)
         harness.messages.checks.clear()
         harness.die(harness.workers[0])
-        held = harness.sweeps.orphaned(1)[0].resource_id
+        held = harness.sweeps.expired_claims(1)[0].resource_id
         with holder.writing() as connection:
             connection.execute(RESOURCE.update().where(RESOURCE.c.id == held).values(status_reason='held'))
             harness.sweep()

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event, insert, select, text
 
 from convergence.core.model import Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.db.records import Keep, SweepLook
+from convergence.db.records import Keep, SweepCriteria
 from convergence.db.repositories.pending import PendingTasks
 from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.schema.columns import database_now
@@ -20,7 +20,7 @@ from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.store import Store
 from tests.bench.copies import take_statistics
 from tests.contract import rows
-from tests.db.test_hot_plans import counted, prefer_nothing
+from tests.db.test_statement_plans import counted, prefer_nothing
 from tests.harness import database
 from tests.services import service
 
@@ -59,7 +59,7 @@ def fill(engine: Any) -> None:
         stacks.append({**stored_values(stack), 'live_name': stack.name})
         ended = TraversalStatus.COMPLETE if over else TraversalStatus.RUNNING
         traversal = replace(rows.TRAVERSAL, id=f'V{number}', stack_id=stack.id, status=ended)
-        traversals.append({**stored_values(traversal), 'swept': over, 'enrolled': over})
+        traversals.append({**stored_values(traversal), 'swept': over, 'observations_scheduled': over})
         for index, key in enumerate('abc'):
             resources.append(
                 stored_values(
@@ -119,16 +119,16 @@ def test_no_question_of_a_sweep_reads_what_is_over(engine: Any) -> None:
     keep = Keep(1000, 100, 3600.0)
     sweeps, pending = Sweeps(Store(engine), keep), PendingTasks(Store(engine), keep)
     questions = {
-        'all of a sweep': lambda: pending.of_sweep(SweepLook(5.0, 60.0, 60.0, (10.0, 20.0), 500)),
+        'all of a sweep': lambda: pending.of_sweep(SweepCriteria(5.0, 60.0, 60.0, (10.0, 20.0), 500)),
         'all of a worker': lambda: pending.of_worker('W', 15.0),
-        'orphaned': lambda: sweeps.orphaned(500),
-        'neglected': lambda: sweeps.neglected(500, 60.0),
+        'expired_claims': lambda: sweeps.expired_claims(500),
+        'overdue_actions': lambda: sweeps.overdue_actions(500, 60.0),
         'interrupted': lambda: sweeps.interrupted(500, 60.0),
-        'to be told': lambda: sweeps.to_be_told(500),
+        'to be told': lambda: sweeps.parked_at_rest(500),
         'overdue': lambda: sweeps.overdue(500),
         'unsettled': lambda: sweeps.unsettled(500),
-        'unattended': lambda: sweeps.unattended(5.0, 500),
-        'standing still': lambda: sweeps.standing_still(500, 60.0),
+        'undispatched': lambda: sweeps.undispatched(5.0, 500),
+        'standing still': lambda: sweeps.stalled(500, 60.0),
         'deleted stacks': lambda: sweeps.purge_stacks(500),
         'nodes to purge': lambda: sweeps.purge_nodes(500),
     }
@@ -203,7 +203,7 @@ def test_what_waits_is_looked_for_once_and_not_for_each_traversal_that_runs(kind
     pending = PendingTasks(Store(engine), Keep(1000, 100, 3600.0))
     asked: dict[str, Callable[[], object]] = {
         'worker': lambda: pending.of_worker('W', 15.0),
-        'sweeper': lambda: pending.of_sweep(SweepLook(5.0, 60.0, 60.0, (10.0, 20.0), 500)),
+        'sweeper': lambda: pending.of_sweep(SweepCriteria(5.0, 60.0, 60.0, (10.0, 20.0), 500)),
     }
     read = {name: read_of_nodes(engine, ask) for name, ask in asked.items()}
     assert max(read.values()) < AT_WORK * NODES, read

@@ -48,7 +48,7 @@ class Mended:
     def repair(self):
         begun = self.repairs(100)
         self.harness.run()
-        self.observing.enrol()
+        self.observing.schedule()
         return begun
 
     def ask(self, name, **context):
@@ -328,7 +328,7 @@ def test_an_object_that_keeps_changing_is_given_up_visibly(harness, how):
     known = mended.observing.known(mended.stack_id)['a']
     assert known.given_up and known.found is (ObservedState.DIFFERS if how == 'changed' else ObservedState.GONE)
     mended.policies.set_drift_policy(harness.context, {'stack_id': mended.stack_id}, 'repair')
-    mended.observing.enrol()
+    mended.observing.schedule()
     assert mended.sweep() == 1, 'it is tried again'
 
 
@@ -514,12 +514,12 @@ def test_a_group_is_repaired_from_the_stack_at_the_top(harness):
 def test_a_policy_given_by_an_update_holds_for_nested_stacks_that_the_update_does_not_change(harness):
     group = {'type': 'OS::Heat::ResourceGroup', 'count': 1, 'resource_def': {'type': 'Test::Thing'}}
     mended = Mended(harness, {'group': group}, drift_policy='ignore')
-    mended.observing.enrol()
+    mended.observing.schedule()
     nested = mended.stacks()[1]
     assert not mended.observing.known(nested.id)
     identity = {'stack_id': mended.stack_id}
     harness.stacks.update_stack(harness.context, identity, hot({'group': group}), args={'drift_policy': 'repair'})
     harness.run()
-    mended.observing.enrol()
-    mended.observing.enrol()  # the next sweep, which hears of it from the first
+    mended.observing.schedule()
+    mended.observing.schedule()  # the next sweep, which hears of it from the first
     assert mended.observing.known(nested.id)['0'].policy is DriftPolicy.REPAIR

@@ -105,17 +105,17 @@ def test_who_does_not_renew_it_then_is_dead(harness, sweeper, clock, monkeypatch
 def test_an_outage_that_ends_during_a_sweep_counts(harness, sweeper, clock):
     """To look for rows took until the database was back."""
     stack = begun(harness)
-    orphaned = harness.sweeps.orphaned
+    expired_claims = harness.sweeps.expired_claims
 
     def waits(limit: int) -> object:
         clock.now += LEASE_S * 2
-        return orphaned(limit)
+        return expired_claims(limit)
 
     let_leases_run_out(harness)
-    harness.sweeps.orphaned = waits
+    harness.sweeps.expired_claims = waits
     sweeper.sweep()
     assert owner(harness, stack) is not None
-    harness.sweeps.orphaned = orphaned
+    harness.sweeps.expired_claims = expired_claims
     sweeper.sweep()
     assert owner(harness, stack) is not None
     clock.now += LEASE_S

@@ -58,7 +58,7 @@ def test_rows_of_the_dead_are_taken_over_whatever_is_wrong_with_one_of_them(harn
     harness.messages.checks.clear()
     harness.reality.always.clear()
     harness.die(harness.workers[0])
-    bad = harness.sweeps.orphaned(1)[0].resource_id
+    bad = harness.sweeps.expired_claims(1)[0].resource_id
     tried = poison(harness, HeldResource, lambda scope: scope.resource_id == bad)
     for _ in range(10):
         sweeper.sweep()
@@ -126,7 +126,7 @@ def test_ready_nodes_are_cast_whatever_is_wrong_with_one_that_is_concluded(harne
     harness.check(*harness.node(ended, 'r'))
     poison(harness, LastNode, lambda scope: True)
     harness.messages.checks.clear()
-    last = harness.sweeps.unattended(-1.0, 10)
+    last = harness.sweeps.undispatched(-1.0, 10)
     assert {node.phase for node in last} == {Phase.UPDATE, Phase.IN_SERVICE}
     make_sweeper(harness).sweep()
     assert harness.messages.checks == [harness.node(ready, 's')]
@@ -182,7 +182,7 @@ def test_an_engine_answers_while_its_sweeper_is_held_up(engine):
         going_on.wait(60.0)
         return []
 
-    harness.pending, harness.sweeps.orphaned = ALL_PENDING, held_up
+    harness.pending, harness.sweeps.expired_claims = ALL_PENDING, held_up
     sweeper = harness.sweeper(SweepOptions(interval_s=0.01))
     harness.sweeps.overdue = lambda limit: ended.set() or []
     sweeper.start()
@@ -207,7 +207,7 @@ def test_whoever_closes_an_engine_may_take_its_database_away(engine):
         going_on.wait(60.0)
         return []
 
-    harness.pending, harness.sweeps.orphaned = ALL_PENDING, held_up
+    harness.pending, harness.sweeps.expired_claims = ALL_PENDING, held_up
     sweeper = harness.sweeper(SweepOptions(interval_s=0.01))
     sweeper.start()
     assert entered.wait(60.0)

@@ -137,10 +137,10 @@ class Asker:
         self.harness = harness
         self.names = 0
 
-    def told(self, source: dict[str, Any], word: str, looked_at: dict[str, Any]) -> list[str]:
+    def told(self, source: dict[str, Any], word: str, observed_at: dict[str, Any]) -> list[str]:
         """Everything that is answered, without ids and times.
 
-        :param looked_at: a template for previews.
+        :param observed_at: a template for previews.
         """
         harness, context, told = self.harness, self.harness.context, []
         self.names += 1
@@ -172,8 +172,8 @@ class Asker:
             ask(ExplainReads(harness.reader, harness.compiler).stack_explain, identity)
             ask(HistoryReads(harness.reader, harness.compiler, harness.ports.observations).stack_graph, identity)
             ask(harness.abandonment.export_stack, identity)
-            ask(previews.preview_update_stack, identity, looked_at, args={'existing': True})
-            ask(harness.stacks.update_stack, identity, looked_at, args={'existing': True})
+            ask(previews.preview_update_stack, identity, observed_at, args={'existing': True})
+            ask(harness.stacks.update_stack, identity, observed_at, args={'existing': True})
             harness.run()
             ask(reads.show_stack, identity)
             ask(resources.list_stack_resources, identity, with_detail=True)

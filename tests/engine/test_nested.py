@@ -348,7 +348,7 @@ def stop_below(harness: Harness) -> None:
     for _ in range(8):
         harness.run()
         harness.sweep()
-        for row in harness.sweeps.to_be_told(10):  # with its next heartbeat a worker sees to these
+        for row in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to these
             harness.workers[0]._checks.interrupt(row, Task('interrupt'))
 
 
@@ -402,7 +402,7 @@ def test_a_cancel_that_comes_after_the_end_of_a_nested_stack_changes_nothing_in_
     harness.messages.checks.clear()
     child = child_of(harness, stack_id)
     harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, cancel_with_rollback=False, now=True)
-    for interrupted in harness.sweeps.to_be_told(10):  # with its next heartbeat a worker sees to it
+    for interrupted in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to it
         harness.workers[0]._checks.interrupt(interrupted, Task('interrupt'))
     assert (len(asked), harness.state(stack_id)) == (1, 'CREATE_FAILED')
     assert (harness.state(child.id), harness.stack(child.id).traversal_id) == ('CREATE_COMPLETE', child.traversal_id)

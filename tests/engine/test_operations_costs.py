@@ -145,7 +145,7 @@ def test_looking_at_what_is_as_before_costs_the_same_whatever_the_number_of_obje
 def test_where_nothing_is_observed_an_observer_and_an_engine_ask_one_question_each(harness):
     harness.created(independent(20))
     observing = Observing(harness, intervals={})
-    assert observing.enrol() == 0
+    assert observing.schedule() == 0
     with Counted(harness.engine) as counted:
         assert observing.observer.turn() == 0
     assert counted.statements == 1

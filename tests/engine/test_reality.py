@@ -88,7 +88,7 @@ def test_what_vanished_is_made_again_and_its_readers_get_the_new_one(harness: Ha
 def test_a_check_fails_where_an_object_differs_and_the_next_update_changes_it_in_place(harness: Harness) -> None:
     stack_id = drifted(harness, 'not for the log')
     row = checked(harness, stack_id)
-    assert (row.action, row.status, row.mendable) == (Action.CHECK, Status.FAILED, True)
+    assert (row.action, row.status, row.repairable) == (Action.CHECK, Status.FAILED, True)
     assert 'value of r' in row.status_reason
     assert 'not for the log' not in row.status_reason + harness.stack(stack_id).status_reason
     updated(harness, stack_id)
@@ -101,7 +101,7 @@ def test_what_cannot_be_looked_at_is_not_made_a_second_time(harness: Harness, er
     """After a ``chmod`` neither check nor update could look into a directory, and made it again."""
     stack_id = harness.created(BOTH)
     harness.reality.always['observe', 'r'] = fails(error)
-    assert checked(harness, stack_id).mendable
+    assert checked(harness, stack_id).repairable
     harness.update(stack_id, BOTH)
     harness.recover()
     assert (harness.state(stack_id), made(harness)) == ('UPDATE_FAILED', 1)
@@ -138,7 +138,7 @@ def test_what_no_update_can_put_right_is_said_and_a_person_has_it_made_anew(harn
 def test_an_object_that_is_of_no_use_is_replaced_as_before(harness: Harness) -> None:
     stack_id = harness.created(BOTH)
     harness.reality.once['check', 'r'] = [fails(FinalFailure('it is ill'))]
-    assert not checked(harness, stack_id).mendable
+    assert not checked(harness, stack_id).repairable
     updated(harness, stack_id)
     assert made(harness) == 2
 
@@ -162,7 +162,7 @@ def test_a_check_that_is_cut_off_has_found_nothing_and_the_object_stays(
     monkeypatch.setattr(type(kind), 'time_limits', {Action.CHECK: 0.0})
     harness.reality.once['check', 'r'] = [lambda call: InProgress({})]
     row = checked(harness, stack_id)
-    assert (row.status_reason, row.mendable) == ('CHECK timed out', True)
+    assert (row.status_reason, row.repairable) == ('CHECK timed out', True)
     updated(harness, stack_id)
     assert made(harness) == 1
 
@@ -170,7 +170,7 @@ def test_a_check_that_is_cut_off_has_found_nothing_and_the_object_stays(
 def test_a_check_that_raises_what_is_no_verdict_replaces_nothing(harness: Harness) -> None:
     stack_id = harness.created(BOTH)
     harness.reality.once['check', 'r'] = [fails(ConnectionError('reset by peer'))]
-    assert checked(harness, stack_id).mendable
+    assert checked(harness, stack_id).repairable
     updated(harness, stack_id)
     assert made(harness) == 1
 

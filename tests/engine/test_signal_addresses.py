@@ -339,11 +339,11 @@ def test_a_signal_reads_none_of_those_before_it(harness, monkeypatch):
 
 def test_a_signal_that_is_being_let_in_when_the_addresses_are_revoked_is_not_stored(harness, monkeypatch):
     stack = create(harness)
-    address, looked_at = told(harness, stack), harness.signals._looked_at
+    address, observed_at = told(harness, stack), harness.signals._looked_at
 
     def meanwhile(*arguments):
         made(harness, stack, revoke=True)
-        return looked_at(*arguments)
+        return observed_at(*arguments)
 
     monkeypatch.setattr(harness.signals, '_looked_at', meanwhile)
     refused(harness, address)

@@ -41,8 +41,8 @@ def clear(error: ConvergenceError) -> None:
 def read_template(text: str) -> bool:
     """Look at a template, as a check of it does, and compile it, as a create does."""
     try:
-        looked_at = analyse(text, identity=IDENTITY, installation=INSTALLATION, require_parameters=Require.NONE)
-        validate(looked_at, REGISTRY, ignore_unknown_types=True)
+        observed_at = analyse(text, identity=IDENTITY, installation=INSTALLATION, require_parameters=Require.NONE)
+        validate(observed_at, REGISTRY, ignore_unknown_types=True)
     except ConvergenceError as error:
         clear(error)
     try:

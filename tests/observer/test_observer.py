@@ -73,7 +73,7 @@ def test_the_pause_grows_until_something_is_found_otherwise(harness):
         change(harness, stack_id, 'a', value=value)
         observing.look(stack_id)
         known = observing.known(stack_id)['a']
-        pauses.append((known.found, known.alike, round((known.due_at - known.looked_at) / EVERY_S, 2)))
+        pauses.append((known.found, known.same_results, round((known.due_at - known.observed_at) / EVERY_S, 2)))
     assert pauses == [
         (ObservedState.HEALTHY, 1, 0.25),
         (ObservedState.HEALTHY, 2, 0.5),
@@ -131,7 +131,7 @@ def test_what_a_type_says_is_looked_at_even_if_it_is_nonsense(harness):
 def test_of_many_observers_each_object_is_looked_at_by_one(harness):
     made(harness, 'abcdefgh')
     crowd = [Observing(harness, batch=3) for _ in range(10)]
-    crowd[0].enrol()
+    crowd[0].schedule()
     threads = [threading.Thread(target=each.observer.turn) for each in crowd]
     for thread in threads:
         thread.start()
@@ -184,7 +184,7 @@ def test_no_rest_is_longer_than_the_shortest_interval(harness):
 
 def test_what_a_dead_observer_had_in_hand_is_looked_at_when_its_lease_is_over(harness):
     stack_id, observing = made(harness, 'a'), Observing(harness)
-    observing.enrol()
+    observing.schedule()
     assert len(observing.rows.lease('dead', 10, 0.0)) == 1
     observing.look()
     assert observing.known(stack_id)['a'].found is ObservedState.HEALTHY
@@ -199,7 +199,7 @@ def test_nothing_is_looked_at_that_no_type_can_see_or_nobody_wants_seen(harness)
 
 def test_calls_beyond_the_budget_wait(harness):
     stack_id, observing = made(harness, 'abc'), Observing(harness, calls_per_minute=2)
-    observing.enrol()
+    observing.schedule()
     observing.observer.turn()
     seen = observing.known(stack_id)
     assert sorted(each.found for each in seen.values()) == [

@@ -62,12 +62,12 @@ class Setting:
     def physical_id(self, name):
         return next(row.physical_id for row in self.harness.reader.resources(self.stack_id) if row.name == name)
 
-    def looked_at(self):
+    def observed_at(self):
         """Who looks now looks at these, and why."""
-        before = {name: each.looked_at for name, each in self.observing.known(self.stack_id).items()}
+        before = {name: each.observed_at for name, each in self.observing.known(self.stack_id).items()}
         self.observing.look()
         after = self.observing.known(self.stack_id)
-        return {name: each.source for name, each in after.items() if each.looked_at != before[name]}
+        return {name: each.source for name, each in after.items() if each.observed_at != before[name]}
 
 
 def test_what_is_told_of_is_due_at_once_and_nothing_else_is(harness):
@@ -75,14 +75,14 @@ def test_what_is_told_of_is_due_at_once_and_nothing_else_is(harness):
     setting.watching.refresh()
     assert setting.type.wanted == {setting.physical_id('a'), setting.physical_id('b')}
     del harness.reality.objects[setting.physical_id('a')]
-    assert setting.looked_at() == {}, 'it is not time yet'
+    assert setting.observed_at() == {}, 'it is not time yet'
     setting.type.tell(setting.physical_id('a'))
     setting.type.tell('of somebody else')
     assert setting.watching.deliver() == 1
     assert setting.hurried.is_set()
-    assert setting.looked_at() == {'a': ObservationSource.NOTIFICATION}
+    assert setting.observed_at() == {'a': ObservationSource.NOTIFICATION}
     assert setting.observing.known(setting.stack_id)['a'].found is ObservedState.GONE
-    assert (setting.watching.deliver(), setting.looked_at()) == (0, {})
+    assert (setting.watching.deliver(), setting.observed_at()) == (0, {})
 
 
 def test_what_is_told_of_while_somebody_looks_is_looked_at_again(harness):
@@ -95,7 +95,7 @@ def test_what_is_told_of_while_somebody_looks_is_looked_at_again(harness):
     setting.watching.deliver()
     assert rows.lease('B', 10, 1000.0) == [], 'somebody looks already'
     assert leased.observation.holder == 'A'
-    assert setting.observing.known(setting.stack_id)['a'].wanted_by is ObservationSource.NOTIFICATION
+    assert setting.observing.known(setting.stack_id)['a'].requested_by is ObservationSource.NOTIFICATION
 
 
 def test_what_is_told_of_while_its_stack_is_busy_is_looked_at_when_that_rests(harness):
@@ -106,8 +106,8 @@ def test_what_is_told_of_while_its_stack_is_busy_is_looked_at_when_that_rests(ha
     setting.watching.deliver()
     assert setting.observing.observer.turn() == 0, 'nobody can compare it now'
     harness.run()
-    setting.observing.enrol()
-    assert setting.looked_at() == {'a': ObservationSource.NOTIFICATION}
+    setting.observing.schedule()
+    assert setting.observed_at() == {'a': ObservationSource.NOTIFICATION}
 
 
 def test_a_parked_action_is_polled_at_once_when_its_object_is_told_of_and_a_spurious_word_does_no_harm(harness):
@@ -171,11 +171,11 @@ def test_what_is_told_while_the_database_is_away_is_not_lost(harness, monkeypatc
     setting = Setting(harness, 'a')
     setting.watching.refresh()
     setting.type.tell(setting.physical_id('a'))
-    usual = harness.ports.watched.told_of
-    monkeypatch.setattr(setting.watching, '_watched', type('Away', (), {'told_of': away})())
+    usual = harness.ports.watched.targets_of
+    monkeypatch.setattr(setting.watching, '_watched', type('Away', (), {'targets_of': away})())
     with pytest.raises(DatabaseUnavailable):
         setting.watching.deliver()
-    monkeypatch.setattr(setting.watching, '_watched', type('Back', (), {'told_of': staticmethod(usual)})())
+    monkeypatch.setattr(setting.watching, '_watched', type('Back', (), {'targets_of': staticmethod(usual)})())
     assert setting.watching.deliver() == 1
 
 
@@ -187,13 +187,13 @@ def away(*_):
 def test_a_database_that_is_away_is_said_once_however_often_it_is_tried(harness, monkeypatch, caplog):
     setting, tried = Setting(harness, 'a'), threading.Semaphore(0)
 
-    def told_of(*_):
+    def targets_of(*_):
         tried.release()
         raise DatabaseUnavailable('away')
 
     monkeypatch.setattr('convergence.observer.watching.PAUSE_S', 0.0)
     monkeypatch.setattr(
-        setting.watching, '_watched', type('Away', (), {'told_of': staticmethod(told_of), 'objects': away})()
+        setting.watching, '_watched', type('Away', (), {'targets_of': staticmethod(targets_of), 'objects': away})()
     )
     setting.watching.report(TYPE, setting.physical_id('a'))
     setting.watching.start()
@@ -225,7 +225,7 @@ def test_a_notification_of_a_service_is_about_the_objects_that_its_types_find_in
     ):
         reader(event_type, payload)
     assert setting.watching.deliver() == 1
-    assert setting.looked_at() == {'b': ObservationSource.NOTIFICATION}
+    assert setting.observed_at() == {'b': ObservationSource.NOTIFICATION}
 
 
 def test_a_process_that_watches_needs_nobody_to_ask(harness):
@@ -237,7 +237,7 @@ def test_a_process_that_watches_needs_nobody_to_ask(harness):
             time.sleep(0.01)
         setting.type.tell(setting.physical_id('a'))
         assert setting.hurried.wait(LONG_S)
-        assert setting.looked_at() == {'a': ObservationSource.NOTIFICATION}
+        assert setting.observed_at() == {'a': ObservationSource.NOTIFICATION}
     finally:
         assert setting.watching.stop(LONG_S)
 

@@ -215,8 +215,8 @@ def test_looking_at_a_template_refuses_nothing_that_is_accepted(value):
         compiled = compile(template(value), identity=IDENTITY)
     except (StackValidationFailed, RequestLimitExceeded):
         return
-    looked_at = compile(template(value), identity=IDENTITY, require_parameters=Require.NONE)
-    assert looked_at.goal.definitions['r'] == compiled.goal.definitions['r']
+    observed_at = compile(template(value), identity=IDENTITY, require_parameters=Require.NONE)
+    assert observed_at.goal.definitions['r'] == compiled.goal.definitions['r']
 
 
 @SAME

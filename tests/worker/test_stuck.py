@@ -268,7 +268,7 @@ def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(h
 
     def done() -> bool:
         worker.reconcile()
-        harness.sweeps.unattended(0.25, 100)  # the sweep of an engine
+        harness.sweeps.undispatched(0.25, 100)  # the sweep of an engine
         return harness.state(stack_id) == 'CREATE_COMPLETE'
 
     eventually(done)

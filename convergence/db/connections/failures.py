@@ -50,7 +50,7 @@ DUPLICATE = frozenset({'23505', 1062})
 REFUSED = frozenset({'22012', 1690})
 """A statement has not found the rows that it was for. PostgreSQL was to divide by their number: see
 `convergence.db.statements.prepared.statement.refused_where_none`; MariaDB was to make a number of it that is too large:
-see `convergence.db.statements.prepared.statement.Hot.checking`."""
+see `convergence.db.statements.prepared.statement.PreparedStatement.checking`."""
 FULL = frozenset({'53100', '53200', '25006', 1021, 1114, 1290, 1792, 1836})
 """The server has no room left, or may only be read: it is a replica, or somebody has said so."""
 FULL_TEXTS = ('database or disk is full', 'disk I/O error', 'attempt to write a readonly database')

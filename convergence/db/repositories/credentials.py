@@ -138,11 +138,11 @@ class CredentialRows:
         """Those to be removed now. Each is handed out to one caller for `HANDED_OUT_S` seconds."""
         due = and_(
             CREDENTIALS.c.status == CredentialsStatus.REMOVING,
-            or_(CREDENTIALS.c.again_at.is_(None), CREDENTIALS.c.again_at < asked_at()),
+            or_(CREDENTIALS.c.next_attempt_at.is_(None), CREDENTIALS.c.next_attempt_at < asked_at()),
         )
         with self._store.reading() as connection:
             found = [_read(row) for row in connection.execute(select(*_COLUMNS).where(due).limit(limit))]
-        claim = update(CREDENTIALS).values(again_at=database_now() + HANDED_OUT_S)
+        claim = update(CREDENTIALS).values(next_attempt_at=database_now() + HANDED_OUT_S)
         return [
             each
             for each in found
@@ -161,8 +161,8 @@ class CredentialRows:
     def not_yet(self, taken: StoredCredentials, reason: str) -> None:
         """They could not be removed; it will be tried again."""
         pause_s = min(self._again_s * 2 ** min(taken.attempts, 20), LONGEST_S)
-        again_at = database_now() + pause_s
-        values: dict[str, Any] = {'attempts': taken.attempts + 1, 'reason': reason, 'again_at': again_at}
+        next_attempt_at = database_now() + pause_s
+        values: dict[str, Any] = {'attempts': taken.attempts + 1, 'reason': reason, 'next_attempt_at': next_attempt_at}
         self._change(taken.id, CredentialsStatus.REMOVING, **values)
 
     def troubled(self) -> list[StoredCredentials]:
@@ -188,7 +188,7 @@ def _drop(credentials_id: str, settles_s: float, connection: Connection) -> int:
         return 0
     if connection.execute(select(func.count()).where(this, _unwanted(settles_s))).scalar_one() == 0:
         return 0
-    removing = update(CREDENTIALS).where(this).values(status=CredentialsStatus.REMOVING, again_at=None)
+    removing = update(CREDENTIALS).where(this).values(status=CredentialsStatus.REMOVING, next_attempt_at=None)
     return connection.execute(removing).rowcount
 
 

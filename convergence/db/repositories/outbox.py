@@ -16,9 +16,9 @@ from convergence.notices import StackNotice
 
 _COLUMNS = columns(OUTBOX, StackNotice)
 _NEXT = select(*_COLUMNS).order_by(OUTBOX.c.sequence).limit(bindparam('limit'))
-TO_FAN_OUT = _NEXT.where(OUTBOX.c.fanned.is_(False))
+TO_FAN_OUT = _NEXT.where(OUTBOX.c.fanned_out.is_(False))
 """What nobody has looked at yet."""
-FOR_BUS = _NEXT.where(OUTBOX.c.fanned.is_(True))
+FOR_BUS = _NEXT.where(OUTBOX.c.fanned_out.is_(True))
 """What waits for the message bus."""
 
 
@@ -42,7 +42,7 @@ class Outbox:
                 return 0
             these = OUTBOX.c.sequence.in_([each.sequence for each in notices])
             connection.execute(
-                update(OUTBOX).where(these).values(fanned=True) if to_bus else delete(OUTBOX).where(these)
+                update(OUTBOX).where(these).values(fanned_out=True) if to_bus else delete(OUTBOX).where(these)
             )
             for notice in notices:
                 wanted = [
@@ -67,7 +67,7 @@ class Outbox:
 
     def give_up(self, older_than_s: float) -> int:
         """Remove what the message bus has not taken for long; how much that was."""
-        old = delete(OUTBOX).where(OUTBOX.c.fanned.is_(True), OUTBOX.c.at < asked_at() - older_than_s)
+        old = delete(OUTBOX).where(OUTBOX.c.fanned_out.is_(True), OUTBOX.c.at < asked_at() - older_than_s)
         return self._store.write(lambda connection: connection.execute(old).rowcount, self.give_up)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, literal_column, select
 
 from convergence.core.model import DISPATCH_WINDOW
-from convergence.db.records import EVERYTHING, Keep, RelayTask, SweepLook, SweepTask, WorkerTask
-from convergence.db.repositories.observations.enrolment import UNENROLLED
+from convergence.db.records import EVERYTHING, Keep, RelayTask, SweepCriteria, SweepTask, WorkerTask
 from convergence.db.repositories.observations.repairs import TO_REPAIR, failed_repairs
+from convergence.db.repositories.observations.scheduling import UNENROLLED
 from convergence.db.repositories.outbox import FOR_BUS, TO_FAN_OUT
 from convergence.db.repositories.progress import UNTOLD_PROGRESS
 from convergence.db.repositories.purges import TO_BE_PURGED
@@ -54,7 +54,7 @@ class PendingTasks:
         self._store = store
         self._deleted_s = NEVER_S if keep.deleted_s is None else keep.deleted_s
 
-    def of_sweep(self, look: SweepLook) -> frozenset[SweepTask]:
+    def of_sweep(self, look: SweepCriteria) -> frozenset[SweepTask]:
         """Those of the sweeper."""
         asked = {
             'older_than_s': look.older_than_s,

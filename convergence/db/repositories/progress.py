@@ -15,7 +15,7 @@ from convergence.db.statements.store import Store
 GROWTH = 10.0
 """The pause is a tenth of the time so far, if that is longer than the interval: so a day has some sixty of them."""
 
-_LAST_TOLD = func.coalesce(TRAVERSAL.c.told_at, TRAVERSAL.c.started_at)
+_LAST_TOLD = func.coalesce(TRAVERSAL.c.progress_notified_at, TRAVERSAL.c.started_at)
 _PAUSE = database_now() - _LAST_TOLD
 _IS_DUE = and_(bindparam('interval_s') <= _PAUSE, (_LAST_TOLD - TRAVERSAL.c.started_at) / GROWTH <= _PAUSE)
 UNTOLD_PROGRESS = (
@@ -25,7 +25,11 @@ UNTOLD_PROGRESS = (
     .order_by(_LAST_TOLD)
     .limit(bindparam('limit'))
 )
-_TAKE = update(TRAVERSAL).where(TRAVERSAL.c.id == bindparam('traversal'), _IS_DUE).values(told_at=database_now())
+_TAKE = (
+    update(TRAVERSAL)
+    .where(TRAVERSAL.c.id == bindparam('traversal'), _IS_DUE)
+    .values(progress_notified_at=database_now())
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, NodeStatus, Status, TraversalStatus
 from convergence.db.backoff import Backoff
 from convergence.db.connections.drivers import written_alone
-from convergence.db.records import EVERYTHING, EndedTraversal, HeldRow, Keep, ReadyNode, Standing
+from convergence.db.records import EVERYTHING, EndedTraversal, HeldRow, Keep, ReadyNode, TraversalProgress
 from convergence.db.repositories.purges import (
     OverTraversal,
     deleted_stacks,
@@ -259,7 +259,7 @@ class Sweeps(NestedSweeps):
             seconds: float | None = connection.execute(held).scalar()
         return 0.0 if seconds is None else seconds
 
-    def unattended(
+    def undispatched(
         self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
     ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake; from now on they count as told.
@@ -277,17 +277,17 @@ class Sweeps(NestedSweeps):
                 connection.execute(_CAST, [{'traversal': traversal, 'node': number} for traversal, number in keys])
             return found
 
-        return self._store.write(take, self.unattended)
+        return self._store.write(take, self.undispatched)
 
-    def orphaned(self, limit: int) -> list[HeldRow]:
+    def expired_claims(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out, by the database's clock."""
         return [HeldRow(*row) for row in self._read(ORPHANED, limit)]
 
-    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+    def overdue_actions(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended `slack_s` seconds ago."""
         return [HeldRow(*row) for row in self._read(NEGLECTED, limit, slack_s=slack_s)]
 
-    def to_be_told(self, limit: int) -> list[HeldRow]:
+    def parked_at_rest(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
         return [HeldRow(*row) for row in self._read(TO_BE_TOLD, limit)]
 
@@ -365,12 +365,12 @@ class Sweeps(NestedSweeps):
             removed += remove_stack(self._store, stack_id)
         return removed
 
-    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+    def stalled(self, limit: int, after_s: float) -> list[TraversalProgress]:
         """Current, running traversals that make no progress and are not known for it, or do so again.
 
         Only those are looked at that began more than `after_s` seconds ago.
         """
-        found = [Standing(*row) for row in self._read(_STANDING_STILL, limit, after_s=after_s)]
+        found = [TraversalProgress(*row) for row in self._read(_STANDING_STILL, limit, after_s=after_s)]
         return [each for each in found if each.is_news(after_s)]
 
     def _read(self, statement: Any, limit: int, **parameters: float | str) -> list[Any]:

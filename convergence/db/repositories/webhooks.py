@@ -28,7 +28,7 @@ class Webhook:
     :param content: `url` and `key`; None: it cannot be read.
     :param host: of the address, with its port; many webhooks may have the same.
     :param attempts: how many have failed in a row since somebody was told last.
-    :param told_at: when somebody was told last, and `created_at`: seconds since the epoch.
+    :param delivered_at: when somebody was told last, and `created_at`: seconds since the epoch.
     :param reason: why the last attempt failed; empty where it did not.
     :param given_up: how many events it was never told of.
     """
@@ -41,7 +41,7 @@ class Webhook:
     host: str
     created_at: float = 0.0
     attempts: int = 0
-    told_at: float | None = None
+    delivered_at: float | None = None
     reason: str = ''
     given_up: int = 0
 
@@ -66,11 +66,11 @@ _IS_OVER = and_(
     ~select(OUTBOX.c.sequence).where(OUTBOX.c.root_id == WEBHOOK.c.stack_id).exists(),
 )
 """Its stack was deleted, and it has been told so."""
-_IS_FREE = or_(WEBHOOK.c.again_at.is_(None), WEBHOOK.c.again_at <= asked_at())
+_IS_FREE = or_(WEBHOOK.c.next_attempt_at.is_(None), WEBHOOK.c.next_attempt_at <= asked_at())
 TO_BE_TOLD = (
     select(*_COLUMNS)
     .where(_IS_FREE, _HAS_DELIVERY)
-    .order_by(func.coalesce(WEBHOOK.c.again_at, 0.0), WEBHOOK.c.id)
+    .order_by(func.coalesce(WEBHOOK.c.next_attempt_at, 0.0), WEBHOOK.c.id)
     .limit(bindparam('limit'))
 )
 
@@ -148,12 +148,14 @@ class WebhookRows:
 
     def take(self, webhook_id: str, for_s: float) -> bool:
         """Become the one who tells a webhook, for `for_s` seconds; False: somebody else is."""
-        taking = update(WEBHOOK).where(WEBHOOK.c.id == webhook_id, _IS_FREE).values(again_at=database_now() + for_s)
+        taking = (
+            update(WEBHOOK).where(WEBHOOK.c.id == webhook_id, _IS_FREE).values(next_attempt_at=database_now() + for_s)
+        )
         return self._store.write(lambda connection: connection.execute(taking).rowcount == 1, self.take)
 
     def release(self, webhook_id: str) -> None:
         """Whatever still waits for a webhook may be told at once, after those that have waited for longer."""
-        self._set(webhook_id, again_at=database_now())
+        self._set(webhook_id, next_attempt_at=database_now())
 
     def next_delivery(self, webhook_id: str) -> Delivery | None:
         """The oldest event that waits for a webhook."""
@@ -164,7 +166,7 @@ class WebhookRows:
 
     def delivered(self, webhook_id: str, sequence: int) -> None:
         """A webhook was told."""
-        values = {'told_at': database_now(), 'attempts': 0, 'reason': ''}
+        values = {'delivered_at': database_now(), 'attempts': 0, 'reason': ''}
 
         def write(connection: Connection) -> None:
             connection.execute(delete(DELIVERY).where(DELIVERY.c.sequence == sequence))
@@ -180,7 +182,7 @@ class WebhookRows:
             lost = connection.execute(delete(DELIVERY).where(old)).rowcount
             values = {
                 'attempts': attempts,
-                'again_at': database_now() + pause_s(attempts),
+                'next_attempt_at': database_now() + pause_s(attempts),
                 'reason': reason[:MOST_REASON],
                 'given_up': WEBHOOK.c.given_up + lost,
             }

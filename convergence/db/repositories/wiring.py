@@ -5,10 +5,10 @@ from __future__ import annotations
 from convergence.db.ports import Ports
 from convergence.db.records import EVERYTHING, Keep
 from convergence.db.repositories.credentials import CredentialRows
-from convergence.db.repositories.observations.enrolment import EnrolmentRows
 from convergence.db.repositories.observations.known import KnownObjects
-from convergence.db.repositories.observations.looks import LookRows
+from convergence.db.repositories.observations.leases import ObservationLeases
 from convergence.db.repositories.observations.repairs import RepairRows
+from convergence.db.repositories.observations.scheduling import ObservationSchedules
 from convergence.db.repositories.pending import PendingTasks
 from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.repositories.reads.watched import WatchedObjects
@@ -19,7 +19,7 @@ from convergence.db.repositories.sweeps import Sweeps
 from convergence.db.statements.store import Store
 
 
-class Observations(EnrolmentRows, LookRows, KnownObjects, RepairRows):
+class Observations(ObservationSchedules, ObservationLeases, KnownObjects, RepairRows):
     """Implements `convergence.db.ports.ObservationsPort` on a database."""
 
 

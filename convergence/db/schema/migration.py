@@ -18,6 +18,9 @@ from convergence.errors import DatabaseUnavailable, Invalid
 
 MIGRATIONS = Path(convergence.__file__).parent / 'migrations'
 
+BEFORE_FIRST_RELEASE = frozenset({'0001'})
+"""Revisions of schemas from before the first release. Their tables have other columns, and no migration leads on."""
+
 DUTIES = ('sweeper', 'notifications')
 """What one process does for all; each has a row in the table ``duty``."""
 
@@ -47,11 +50,11 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
 
     :returns: the revision that it has now.
     :raises Invalid: there is no such revision.
-    :raises DatabaseUnavailable: the schema was made by a newer version of the program.
+    :raises DatabaseUnavailable: this program does not know the revision of the schema.
     """
     if revision not in ('head', 'base'):
         _require_known(revision)
-    _refuse_newer(version(engine))
+    _refuse_unknown(version(engine))
     with engine.connect() as connection:
         config = _config(connection)
         if revision == 'head' or _is_newer(version(engine), revision):
@@ -71,10 +74,10 @@ def goes_back(engine: Engine, revision: str) -> bool:
     """Whether `sync` to a revision would take steps back from what is there.
 
     :raises Invalid: there is no such revision.
-    :raises DatabaseUnavailable: the schema was made by a newer version of the program.
+    :raises DatabaseUnavailable: this program does not know the revision of the schema.
     """
     present = version(engine)
-    _refuse_newer(present)
+    _refuse_unknown(present)
     if present is None or revision in ('head', present):
         return False
     if revision != 'base':
@@ -87,11 +90,17 @@ def _known() -> list[str]:
     return [each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()]
 
 
-def _refuse_newer(present: str | None) -> None:
+def _refuse_unknown(present: str | None) -> None:
+    if present in BEFORE_FIRST_RELEASE:
+        raise DatabaseUnavailable(
+            f'The database schema is at {present}, from before the first release, and cannot be migrated. '
+            'Delete the stacks with the program that made them, create an empty database, '
+            'and run "convergence-manage db sync".'
+        )
     if present is not None and present not in _known():
         raise DatabaseUnavailable(
-            f'The database schema is at {present}, which this program does not know: a newer version has made it. '
-            'Upgrade this program, or use the newer one to take the schema back.'
+            f'The database schema is at {present}, which a newer version of this program has made. '
+            'Upgrade this program, or take the schema back with the newer one.'
         )
 
 
@@ -109,7 +118,11 @@ def _is_newer(present: str | None, wanted: str) -> bool:
 
 
 def differences(engine: Engine) -> list[str]:
-    """Where a database differs from the tables of this code, a line each."""
+    """Where a database differs from the tables of this code, a line each.
+
+    :raises DatabaseUnavailable: this program does not know the revision of the schema.
+    """
+    _refuse_unknown(version(engine))
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={'compare_type': True})
         found = autogenerate.compare_metadata(context, METADATA)
@@ -143,7 +156,7 @@ def require_newest(engine: Engine) -> None:
     :raises DatabaseUnavailable: the text says what to run.
     """
     present, wanted = version(engine), newest()
-    _refuse_newer(present)
+    _refuse_unknown(present)
     if present != wanted:
         raise DatabaseUnavailable(
             f'The database schema is at {present or "no version"}, this program needs {wanted}. '

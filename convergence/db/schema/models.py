@@ -84,7 +84,7 @@ STACK = Table(
     Column('credentials_id', ID, index=True),
     Column('previous_good_template_id', ID),
     Column('drift_policy', Word(DriftPolicy), nullable=False),
-    Column('policy_told', Boolean, nullable=False, default=True),  # whether what is nested knows the drift policy
+    Column('policy_propagated', Boolean, nullable=False, default=True),  # whether what is nested knows the drift policy
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.loading.plans`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
@@ -148,11 +148,11 @@ TRAVERSAL = Table(
     Column('scaling', Valued(Scaling, lenient=True)),
     Column('repair_attempt', Integer, nullable=False),
     Column('swept', Boolean, nullable=False, default=False),  # its nodes have been removed
-    Column('told_at', Double),  # when its progress was last told
-    Column('enrolled', Boolean, nullable=False, default=False),  # whether what it has left is observed
+    Column('progress_notified_at', Double),  # when its progress was last told
+    Column('observations_scheduled', Boolean, nullable=False, default=False),  # whether what it has left is observed
     Index('ix_traversal_stack_id_started_at', 'stack_id', 'started_at'),
     Index('ix_traversal_swept_status', 'swept', 'status'),
-    Index('ix_traversal_enrolled', 'enrolled'),
+    Index('ix_traversal_enrolled', 'observations_scheduled'),
     Index('ix_traversal_repair_attempt_status', 'repair_attempt', 'status'),
     **OPTIONS,
 )
@@ -224,7 +224,7 @@ RESOURCE = Table(
     Column('cleared_traversal_id', ID),
     Column('nothing_made', Boolean, nullable=False),
     Column('clearing', Boolean, nullable=False),
-    Column('mendable', Boolean, nullable=False),
+    Column('repairable', Boolean, nullable=False),
     Column('accepted', Valued(Acceptance, lenient=True)),
     Column('handover', Word(Handover)),
     Column('revocation', String(64), nullable=False),
@@ -249,12 +249,12 @@ OBSERVATION = Table(
     Column('live', JsonText(dict, lenient=True)),
     Column('reason', LONG_TEXT, nullable=False),
     Column('since', Double, nullable=False),
-    Column('alike', Integer, nullable=False),
-    Column('looked_at', Double),
+    Column('same_results', Integer, nullable=False),
+    Column('observed_at', Double),
     Column('source', Word(ObservationSource), nullable=False),
     Column('due_at', Double, nullable=False, index=True),
-    Column('wanted_at', Double),
-    Column('wanted_by', Word(ObservationSource)),
+    Column('requested_at', Double),
+    Column('requested_by', Word(ObservationSource)),
     Column('holder', ID),
     Column('leased_at', Double),
     Column('policy', Word(DriftPolicy), nullable=False),
@@ -372,8 +372,8 @@ CREDENTIALS = Table(
     Column('created_at', Double, nullable=False),
     Column('attempts', Integer, nullable=False),
     Column('reason', LONG_TEXT, nullable=False),
-    Column('again_at', Double),  # before that nobody tries to remove it
-    Index('ix_credentials_status_again_at', 'status', 'again_at'),
+    Column('next_attempt_at', Double),  # before that nobody tries to remove it
+    Index('ix_credentials_status_again_at', 'status', 'next_attempt_at'),
     **OPTIONS,
 )
 
@@ -399,8 +399,8 @@ OUTBOX = Table(
     Column('user_id', NAME),
     Column('about', Word(NoticeSubject), nullable=False),
     Column('details', JsonText(lenient=True)),
-    Column('fanned', Boolean, nullable=False),
-    Index('ix_outbox_fanned_sequence', 'fanned', 'sequence'),
+    Column('fanned_out', Boolean, nullable=False),
+    Index('ix_outbox_fanned_sequence', 'fanned_out', 'sequence'),
     **OPTIONS,
 )
 
@@ -415,8 +415,8 @@ WEBHOOK = Table(
     Column('host', NAME, nullable=False),
     Column('created_at', Double, nullable=False),
     Column('attempts', Integer, nullable=False),
-    Column('again_at', Double),  # before that nobody sends to it
-    Column('told_at', Double),
+    Column('next_attempt_at', Double),  # before that nobody sends to it
+    Column('delivered_at', Double),
     Column('reason', LONG_TEXT, nullable=False),
     Column('given_up', Integer, nullable=False),
     Index('ix_webhook_project_id_created_at', 'project_id', 'created_at'),

@@ -22,15 +22,15 @@ from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents,
 from convergence.core.views import NodeView, PlanView
 from convergence.db.connections import failures
 from convergence.db.connections.drivers import read_alone
-from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import FreeNodes, Scope
-from convergence.db.statements.applying.apply import NO_SEQUEL, Sequel, apply
+from convergence.db.stale_reads import assumption, require_checked
+from convergence.db.statements.applying.apply import NO_FOLLOW_UP, FollowUp, apply
 from convergence.db.statements.applying.changing import BeginNode
-from convergence.db.statements.applying.outbox import Audience, hearing, may_be_told, write_down
+from convergence.db.statements.applying.outbox import Audience, hearing, needs_notification, write_outbox
 from convergence.db.statements.applying.statistics import grown_by, look_at
 from convergence.db.statements.loading.load import load
-from convergence.db.statements.loading.nodes import look_at_free, look_at_some_free, view_of_free
-from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.loading.nodes import read_free_node, read_free_nodes, view_of_free_node
+from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 from convergence.values import replace
@@ -162,10 +162,10 @@ class Store:
                 return Committed.of(decision, ())
             if follow is not None:
                 follow.after = decision.effects
-            writes = Writes(connection)
-            ready = _carried_out(writes, decision.effects, self._audience_of(view), follow or NO_SEQUEL)
-            writes.send_with_commit()
-            with writes.refused():
+            batch = StatementBatch(connection)
+            ready = _carried_out(batch, decision.effects, self._audience_of(view), follow or NO_FOLLOW_UP)
+            batch.send_with_commit()
+            with batch.refused():
                 self.commit(connection, decide, decision.verdict)
         self._look_at_what_has_grown(decision.effects)
         committed = Committed.of(decision, ready)
@@ -198,10 +198,10 @@ class Store:
     ) -> tuple[Committed[V], ...]:
         decided: list[Decision[V]] = []
         with self.writing() as connection:
-            writes = Writes(connection)
-            free = look_at_some_free(writes, nodes)
+            batch = StatementBatch(connection)
+            free = read_free_nodes(batch, nodes)
             for number in (number for number in nodes.numbers if number in free):
-                view = view_of_free(connection, nodes.one(number), free[number])
+                view = view_of_free_node(connection, nodes.one(number), free[number])
                 decision = decide(view)
                 if decision is not None:
                     effects = tuple(_held_against(view, effect) for effect in decision.effects)
@@ -210,9 +210,9 @@ class Store:
                 connection.rollback()
                 return ()
             effects = tuple(itertools.chain.from_iterable(each.effects for each in decided))
-            _carried_out(writes, effects, self._audience, NO_SEQUEL)
-            writes.send_with_commit()
-            with writes.refused():
+            _carried_out(batch, effects, self._audience, NO_FOLLOW_UP)
+            batch.send_with_commit()
+            with batch.refused():
                 self.commit(connection, decide, [each.verdict for each in decided])
         return tuple(Committed.of(each, ()) for each in decided)
 
@@ -226,9 +226,9 @@ class Store:
 
         :returns: see `convergence.db.statements.applying.apply.apply`.
         """
-        writes = Writes(connection)
-        ready = _carried_out(writes, effects, self._audience, NO_SEQUEL)
-        writes.end()
+        batch = StatementBatch(connection)
+        ready = _carried_out(batch, effects, self._audience, NO_FOLLOW_UP)
+        batch.end()
         return ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
@@ -265,13 +265,13 @@ class Store:
             yield connection
 
 
-def _carried_out(writes: Writes, effects: Sequence[Effect], audience: Audience, sequel: Sequel) -> Ready:
+def _carried_out(batch: StatementBatch, effects: Sequence[Effect], audience: Audience, sequel: FollowUp) -> Ready:
     # Others wait for the rows that are arrived at: what is to be told is found out before.
-    first, last = _arriving_last(effects) if may_be_told(effects, audience) else ((), effects)
+    first, last = _arriving_last(effects) if needs_notification(effects, audience) else ((), effects)
     ready: Ready = []
-    apply(writes, first, ready)
-    write_down(writes, effects, audience)
-    apply(writes, last, ready, sequel)
+    apply(batch, first, ready)
+    write_outbox(batch, effects, audience)
+    apply(batch, last, ready, sequel)
     return ready
 
 
@@ -284,7 +284,7 @@ def _arriving_last(effects: Sequence[Effect]) -> tuple[Sequence[Effect], Sequenc
     return effects[:place], effects[place:]
 
 
-class _Follow(Sequel):
+class _Follow(FollowUp):
     """Decides about the node that follows, inside the transaction that finishes another one.
 
     :ivar after: the effects of the decision that finishes that one.
@@ -299,27 +299,29 @@ class _Follow(Sequel):
         self.looks_after_arrival = following.number is None
 
     @override
-    def before_arrival(self, writes: Writes) -> Sequence[Effect]:
+    def before_arrival(self, batch: StatementBatch) -> Sequence[Effect]:
         """As the base class."""
-        return self._effects(writes, self._following.number)
+        return self._effects(batch, self._following.number)
 
     @override
-    def after_arrival(self, writes: Writes, ready: Ready) -> Sequence[Effect]:
+    def after_arrival(self, batch: StatementBatch, ready: Ready) -> Sequence[Effect]:
         """As the base class."""
         number = self._following.first_of(ready)
-        return self._effects(writes, self._following.otherwise() if number is None else number)
+        return self._effects(batch, self._following.otherwise() if number is None else number)
 
-    def _effects(self, writes: Writes, number: int | None) -> Sequence[Effect]:
+    def _effects(self, batch: StatementBatch, number: int | None) -> Sequence[Effect]:
         if number is None:
             return ()
         scope = self._following.scope(number, self.after)
-        looked = look_at_free(writes, scope)
+        looked = read_free_node(batch, scope)
         try:
-            view = view_of_free(writes.connection, scope, looked)
+            view = view_of_free_node(batch.connection, scope, looked)
         except (Missing, Conflict):  # nothing of it is written yet, so nothing has to be undone
             return ()
         decision = self._following.decide(view)
-        if decision is None or may_be_told(decision.effects, self._audience):  # that is written down after all others
+        if decision is None or needs_notification(
+            decision.effects, self._audience
+        ):  # that is written down after all others
             return ()
         decision = replace(decision, effects=tuple(_held_against(view, effect) for effect in decision.effects))
         self._begun = (number, decision)

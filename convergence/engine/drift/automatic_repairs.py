@@ -79,13 +79,13 @@ class DriftRepairs:
         hopeless = {each.known.row.id: why for each in drifted if (why := self._why_not(each))}
         if hopeless:
             self._give_up(stack, [each for each in drifted if each.known.row.id in hopeless], hopeless)
-        mendable = [each for each in drifted if each.known.row.id not in hopeless]
-        if not mendable:
+        repairable = [each for each in drifted if each.known.row.id not in hopeless]
+        if not repairable:
             return bool(hopeless)
-        self._traversals.start(stack, self._request(stack, mendable))
+        self._traversals.start(stack, self._request(stack, repairable))
         first_s = self._options.first_pause_s
-        pauses_s = (repair_pause_s(first_s, each.known.observation.repairs + 1) for each in mendable)
-        self._rows.repair_begun(list(zip((each.known.row for each in mendable), pauses_s, strict=True)))
+        pauses_s = (repair_pause_s(first_s, each.known.observation.repairs + 1) for each in repairable)
+        self._rows.repair_begun(list(zip((each.known.row for each in repairable), pauses_s, strict=True)))
         return True
 
     def _request(self, stack: Stack, drifted: Sequence[Drifted]) -> Request:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from convergence.core.model import DriftPolicy
 from convergence.core.observation import DriftPolicies
 from convergence.core.rows import Stack
-from convergence.db.ports import EnrolmentPort, ReaderPort
-from convergence.db.records import Unenrolled
+from convergence.db.ports import ObservationSchedulePort, ReaderPort
+from convergence.db.records import UnscheduledStack
 from convergence.engine.compile.submission import Submission
 from convergence.errors import ConvergenceError, DatabaseUnavailable
 from convergence.template.environment import Environment, read_environment
@@ -27,7 +27,7 @@ class ObservationScheduler:
     """
 
     def __init__(
-        self, rows: EnrolmentPort, reader: ReaderPort, intervals: Mapping[str, float], limit: int = 500
+        self, rows: ObservationSchedulePort, reader: ReaderPort, intervals: Mapping[str, float], limit: int = 500
     ) -> None:
         self._rows = rows
         self._reader = reader
@@ -38,21 +38,21 @@ class ObservationScheduler:
         """Enrol what there is; how many stacks and objects. Costs a question where nobody observes."""
         if not self._intervals:
             return 0
-        stacks = self._rows.unenrolled(self._limit)
+        stacks = self._rows.unscheduled(self._limit)
         return len(stacks) + sum(self._enrol(each) for each in stacks)
 
     def of(self, stack: Stack) -> None:
         """Enrol one stack, whether anybody observes or not."""
         if stack.traversal_id is not None and stack.deleted_at is None:
-            self._enrol(Unenrolled(stack.id, stack.traversal_id))
+            self._enrol(UnscheduledStack(stack.id, stack.traversal_id))
 
-    def _enrol(self, found: Unenrolled) -> int:
+    def _enrol(self, found: UnscheduledStack) -> int:
         stack = self._reader.stack(found.stack_id)
         # A server that lags shows a stack as it was before its operation, with the policies of before.
         if stack is None or stack.traversal_id != found.traversal_id:
             return 0
         policies = policies_of(self._reader, stack)
-        return self._rows.enrol(found, self._intervals, policies, self._limit) if policies is not None else 0
+        return self._rows.schedule(found, self._intervals, policies, self._limit) if policies is not None else 0
 
 
 def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from convergence.core.stall import moving, stalled
 from convergence.db.ports import ReaderPort
-from convergence.db.records import FrontierNode, Standing
+from convergence.db.records import FrontierNode, TraversalProgress
 from convergence.db.scopes import StackAlone
 from convergence.db.transaction import Transactions
 from convergence.engine.reads.formats import moment
@@ -27,7 +27,7 @@ class StallReports:
         self._reader = reader
         self._new_id = new_id
 
-    def report(self, still: Standing) -> None:
+    def report(self, still: TraversalProgress) -> None:
         """Tell of one of them."""
         since = still.progressed_at
         if still.stalled_at is None:

@@ -153,7 +153,7 @@ class Webhooks:
             'url': (webhook.content or {}).get('url'),
             'stack_id': webhook.stack_id,
             'creation_time': moment(webhook.created_at),
-            'last_delivery_time': None if webhook.told_at is None else moment(webhook.told_at),
+            'last_delivery_time': None if webhook.delivered_at is None else moment(webhook.delivered_at),
             'waiting': self._rows.waiting(webhook.id),
             'failed_attempts': webhook.attempts,
             'given_up': webhook.given_up,

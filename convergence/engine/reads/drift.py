@@ -37,12 +37,12 @@ class DriftReads(Reading[StackReader]):
         compiler: TemplateCompiler,
         objects: ObservationsPort,
         roster: RosterPort,
-        enrol: Callable[[Stack], None],
+        schedule: Callable[[Stack], None],
     ) -> None:
         super().__init__(reader, compiler)
         self._objects = objects
         self._roster = roster
-        self._enrol = enrol
+        self._enrol = schedule
 
     def stack_drift(
         self,
@@ -56,9 +56,9 @@ class DriftReads(Reading[StackReader]):
         :param nested_depth: how many levels of nested stacks to go down; None: none.
         :param with_healthy: also what is as it was made.
         :returns: `observed` objects, how many of them somebody has `seen` as they are now, how many are `drifted`;
-            `since` when, and when somebody last looked at any (`looked_at`); how many are `waiting` for a look that
+            `since` when, and when somebody last looked at any (`observed_at`); how many are `waiting` for a look that
             somebody has asked for; how many `observers` run; and `resources`, each with its `path`, `resource_type`,
-            `physical_resource_id`, `state`, `reason`, `since`, `looked_at`, the `source` of the look, the `policy`
+            `physical_resource_id`, `state`, `reason`, `since`, `observed_at`, the `source` of the look, the `policy`
             that holds, how many `repairs` in a row were begun, whether they are `given_up`, the names of properties
             whose live values were `accepted`, and `properties`: of those that differ `name`, and the values `wanted`,
             `applied` and `live`.
@@ -156,12 +156,12 @@ class DriftReads(Reading[StackReader]):
             'physical_resource_id': row.physical_id or '',
             'state': seen.found.value,
             'reason': without(seen.reason, secrets),
-            'since': formats.moment(seen.since) if seen.looked_at is not None else None,
-            'looked_at': formats.moment(seen.looked_at),
+            'since': formats.moment(seen.since) if seen.observed_at is not None else None,
+            'observed_at': formats.moment(seen.observed_at),
             'policy': seen.policy.value,
             'repairs': seen.repairs,
             'given_up': seen.given_up,
-            'source': seen.source.value if seen.looked_at is not None else None,
+            'source': seen.source.value if seen.observed_at is not None else None,
             'accepted': sorted(row.accepted.live) if row.accepted is not None else [],
             'properties': [
                 {

@@ -113,7 +113,7 @@ def drift_summary(summary: DriftSummary) -> Document:
         'seen': summary.seen,
         'drifted': summary.drifted,
         'since': moment(summary.since),
-        'looked_at': moment(summary.looked_at),
+        'observed_at': moment(summary.observed_at),
     }
 
 

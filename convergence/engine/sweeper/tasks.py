@@ -17,7 +17,7 @@ from convergence.core.interrupt import give_up
 from convergence.db.backoff import Backoff
 from convergence.db.null_ports import ALL_PENDING
 from convergence.db.ports import PendingPort, RosterPort, SweepsPort
-from convergence.db.records import EndedTraversal, HeldRow, Standing, SweepLook, SweepTask, UnwantedNested
+from convergence.db.records import EndedTraversal, HeldRow, SweepCriteria, SweepTask, TraversalProgress, UnneededNested
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
@@ -29,7 +29,7 @@ from convergence.errors import Conflict, DatabaseUnavailable
 
 LOG = logging.getLogger(__name__)
 
-FoundT = TypeVar('FoundT', HeldRow, EndedTraversal, Standing, UnwantedNested)
+FoundT = TypeVar('FoundT', HeldRow, EndedTraversal, TraversalProgress, UnneededNested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class SweepTasks:
         self._next_report = self._next_look = -math.inf
         self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
         self._next_complaint = -math.inf
-        self.enrol = enrolment
+        self.schedule = enrolment
         self._repairs = repairs
         self._pending = pending
         self._repair_pauses = repair_pauses
@@ -131,7 +131,7 @@ class SweepTasks:
             'remove left': self.remove_left,
             SweepTask.PURGE: self.purge,
             SweepTask.FORGET: self.forget,
-            SweepTask.ENROL: self.enrol,
+            SweepTask.ENROL: self.schedule,
             SweepTask.REPAIR: self.repair,
         }
         idle, attended = self._idle(), 0
@@ -145,7 +145,7 @@ class SweepTasks:
     def _idle(self) -> frozenset[SweepTask]:
         """The tasks that have nothing to do."""
         options = self._options
-        look = SweepLook(
+        look = SweepCriteria(
             options.older_than_s,
             options.neglect_s,
             options.interrupt_s,
@@ -201,7 +201,7 @@ class SweepTasks:
             LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.name)
             self._release(row, lost=True)
 
-        return self._take('take over', self._sweeps.orphaned, take)
+        return self._take('take over', self._sweeps.expired_claims, take)
 
     def expire(self) -> int:
         """Rows whose action should have ended long ago become free, so that another worker puts an end to it."""
@@ -210,7 +210,7 @@ class SweepTasks:
             LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.name)
             self._release(row, lost=False)
 
-        return self._take('expire', lambda limit: self._sweeps.neglected(limit, self._options.neglect_s), take)
+        return self._take('expire', lambda limit: self._sweeps.overdue_actions(limit, self._options.neglect_s), take)
 
     def _take(self, name: str, find: Callable[[int], Sequence[HeldRow]], take: Callable[[HeldRow], None]) -> int:
         """Take rows from workers. Not after an outage, before each worker had the time of a lease to renew its own.
@@ -266,7 +266,7 @@ class SweepTasks:
         """What nested stacks do on behalf of resources that have come to rest without them, or are gone."""
         return self._each(
             'stop nested',
-            self._sweeps.unwanted_nested,
+            self._sweeps.unneeded_nested,
             lambda found: self._nesting.cancel_unwanted(found.stack_id, found.resource_id),
         )
 
@@ -274,15 +274,15 @@ class SweepTasks:
         """Nested stacks that have not been told that a stack around them is being cancelled."""
         return self._each(
             'cancel nested',
-            self._sweeps.cancelled_around,
+            self._sweeps.nested_to_cancel,
             lambda found: self._nesting.cancel_with(found.stack_id, found.resource_id),
         )
 
-    def set_free(self) -> int:
+    def released_nested(self) -> int:
         """Nested stacks that stayed when their resources went, as was asked for: they are in no other any more."""
         return self._each(
             'set free',
-            self._sweeps.set_free,
+            self._sweeps.released_nested,
             lambda found: self._nesting.release(found.stack_id, found.resource_id),
         )
 
@@ -298,7 +298,7 @@ class SweepTasks:
         workers = [each for each in self._roster.services() if each.kind == 'worker' and each.is_up]
         options, is_full = self._options, bool(workers) and not any(each.has_room for each in workers)
         patience_s = options.lease_s if is_full else None
-        nodes = self._sweeps.unattended(options.older_than_s, options.limit, self._worker.window, patience_s)
+        nodes = self._sweeps.undispatched(options.older_than_s, options.limit, self._worker.window, patience_s)
         # All of them count as told now: whatever happens with one, the others must be.
         for node in nodes:
             if node.phase in LAST:
@@ -328,7 +328,7 @@ class SweepTasks:
         after_s = self._options.stall_after_s
         self._next_report = now + after_s / 4
         return self._each(
-            'report', lambda limit: self._sweeps.standing_still(limit, after_s), self._traversals.stall_reports.report
+            'report', lambda limit: self._sweeps.stalled(limit, after_s), self._traversals.stall_reports.report
         )
 
     def remove_left(self) -> int:
@@ -338,7 +338,7 @@ class SweepTasks:
             return 0
         again_s = self._options.stall_after_s
         self._next_look = now + again_s / 4
-        return self.set_free() + self._each(
+        return self.released_nested() + self._each(
             'remove left',
             lambda limit: self._sweeps.left_behind(limit, again_s),
             self._left_behind.remove,

@@ -103,8 +103,8 @@ class Repairs:
         return observed
 
 
-def is_mendable(claim: Claim, error: BaseException) -> bool:
-    """Whether a check that ended with `error` leaves it open that the object is of use; see `Resource.mendable`."""
+def is_repairable(claim: Claim, error: BaseException) -> bool:
+    """Whether a check that ended with `error` leaves it open that the object is of use; see `Resource.repairable`."""
     is_verdict = isinstance(error, FinalFailure | ObjectNotFound | ReplacementNeeded)
     return claim.action is Action.CHECK and (isinstance(error, NotAsWanted) or not is_verdict)
 

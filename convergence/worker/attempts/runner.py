@@ -55,7 +55,7 @@ from convergence.worker.attempts.failure_log import log_failure
 from convergence.worker.attempts.handover import ObjectHandover
 from convergence.worker.attempts.port import WorkerPort
 from convergence.worker.attempts.recovery import CreationRecovery, is_creating, says_nothing_made
-from convergence.worker.attempts.repair import Repairs, is_mendable
+from convergence.worker.attempts.repair import Repairs, is_repairable
 
 LOG = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class Runner:
                 physical_id=physical_id,
                 nothing_made=says_nothing_made(claim, attempt, error),
                 findable=claim.action is Action.CREATE and attempt is not None and attempt.kind.implements('find'),
-                mendable=is_mendable(claim, error),
+                repairable=is_repairable(claim, error),
             )
             return with_known(attempt, failed)
 
@@ -329,7 +329,7 @@ class Runner:
         resumable = not (late or (told and attempt.claim.step is Step.CANCEL)) and not attempt.kind.can_cancel(action)
         reason = f'{action} timed out' if late else f'{action} cancelled'
         saw_nothing = action is Action.CHECK
-        return with_known(attempt, Failed(reason, progress=progress if resumable else None, mendable=saw_nothing))
+        return with_known(attempt, Failed(reason, progress=progress if resumable else None, repairable=saw_nothing))
 
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.

@@ -242,7 +242,7 @@ class Maintenance:
         idle = self._groups.occupancy().idle
         if self._settings.older_than_s is None or not idle or self._groups.is_closed:
             return
-        for row in self._ports.sweeps.to_be_told(idle):
+        for row in self._ports.sweeps.parked_at_rest(idle):
             self._groups.submit(Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row))
 
     def heard(self) -> None:
@@ -254,7 +254,7 @@ class Maintenance:
         older_than_s, idle = self._older_than_s, self._groups.occupancy().idle
         if older_than_s is None or not idle or self._groups.is_closed:
             return
-        found = self._ports.sweeps.unattended(older_than_s, idle, self._settings.worker.window)
+        found = self._ports.sweeps.undispatched(older_than_s, idle, self._settings.worker.window)
         if found:
             LOG.info('This worker takes %d nodes that nobody has begun for %g s', len(found), older_than_s)
         for node in found:

@@ -111,7 +111,7 @@ class Draft:
             committed.event.append(changed(event, {'sequence': len(committed.event) + 1}))
         for stack in self.given_policy:
             committed.untold.add(stack.id)
-            committed.enrolled.discard(stack.traversal_id or '')
+            committed.observations_scheduled.discard(stack.traversal_id or '')
         if self.forgotten:
             committed.signal[:] = [each for each in committed.signal if each.resource_id not in self.forgotten]
         for signal in self.signals:

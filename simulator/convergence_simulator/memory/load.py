@@ -13,17 +13,6 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView, PlanView, SignalView
-from convergence.db.looking import (
-    MANY_LEFTOVERS,
-    SeenNode,
-    awaits_end,
-    held_row,
-    needs_rivals,
-    only_follower,
-    require_lock,
-    row_and_node,
-    waits_for,
-)
 from convergence.db.scopes import (
     UNDONE,
     HeldResource,
@@ -37,6 +26,17 @@ from convergence.db.scopes import (
     StackAlone,
     ViewT,
     WholeStack,
+)
+from convergence.db.stale_reads import (
+    MANY_LEFTOVERS,
+    SeenNode,
+    awaits_end,
+    held_row,
+    needs_rivals,
+    only_follower,
+    require_lock,
+    row_and_node,
+    waits_for,
 )
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict

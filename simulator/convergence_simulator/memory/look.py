@@ -26,7 +26,7 @@ from convergence.core.rows import (
     Template,
     Traversal,
 )
-from convergence.db.looking import SeenNode
+from convergence.db.stale_reads import SeenNode
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -37,7 +37,8 @@ RowKey = tuple[str, str]
 
 @dataclass
 class Tables:
-    """The rows, by key; the keys alone of traversals that are `enrolled`, and of stacks whose policy is `untold`."""
+    """The rows, by key; the keys alone of traversals that are `observations_scheduled`, and of stacks whose policy is
+    `untold`."""
 
     stack: dict[str, Stack] = field(default_factory=dict)
     template: dict[str, Template] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class Tables:
     snapshot: dict[str, Snapshot] = field(default_factory=dict)
     snapshot_item: dict[tuple[str, str], SnapshotItem] = field(default_factory=dict)
     observation: dict[str, Observation] = field(default_factory=dict)
-    enrolled: set[str] = field(default_factory=set)
+    observations_scheduled: set[str] = field(default_factory=set)
     untold: set[str] = field(default_factory=set)
 
     def resources_of(self, stack_id: str) -> list[Resource]:
@@ -75,7 +76,7 @@ class Tables:
             snapshot=dict(self.snapshot),
             snapshot_item=dict(self.snapshot_item),
             observation=dict(self.observation),
-            enrolled=set(self.enrolled),
+            observations_scheduled=set(self.observations_scheduled),
             untold=set(self.untold),
         )
 

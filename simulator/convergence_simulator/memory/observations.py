@@ -26,7 +26,7 @@ from convergence.core.observation import (
     succession,
 )
 from convergence.core.rows import Event, Resource
-from convergence.db.records import Drifted, ToldOf, Unenrolled
+from convergence.db.records import Drifted, UnscheduledStack, WatchTarget
 from convergence.values import replace
 from convergence_simulator.memory.look import Tables
 from convergence_simulator.memory.queries import MemoryRoster
@@ -64,20 +64,26 @@ class MemoryObservations:
         yield self._step()
         self._memory.keep()
 
-    def unenrolled(self, limit: int) -> list[Unenrolled]:
+    def unscheduled(self, limit: int) -> list[UnscheduledStack]:
         """Stacks at rest that are to be enrolled; none while no observer runs."""
         if not any(each.kind == 'observer' and each.is_up for each in self._roster.services()):
             return []
         tables = self._step()
-        found: list[Unenrolled] = []
+        found: list[UnscheduledStack] = []
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')
             at_rest = stack.status is not Status.IN_PROGRESS and stack.deleted_at is None
             if at_rest and traversal is not None and traversal.status not in UNDER_WAY:
-                found += [Unenrolled(stack.id, traversal.id)] if traversal.id not in tables.enrolled else []
+                found += (
+                    [UnscheduledStack(stack.id, traversal.id)]
+                    if traversal.id not in tables.observations_scheduled
+                    else []
+                )
         return found[:limit]
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+    def schedule(
+        self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
+    ) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
         with self._writing() as tables:
             return self._enrol(tables, stack, intervals, policies, limit)
@@ -85,7 +91,7 @@ class MemoryObservations:
     def _enrol(
         self,
         tables: Tables,
-        stack: Unenrolled,
+        stack: UnscheduledStack,
         intervals: Mapping[str, float],
         policies: DriftPolicies,
         limit: int,
@@ -112,7 +118,7 @@ class MemoryObservations:
         follows = succession(known, wanted, {row.name for row in present}, is_complete=is_complete)
         missing = [row for row in wanted.values() if row.id not in there]
         for key in wanted.keys() & there.keys():
-            if there[key].wanted_at is not None:
+            if there[key].requested_at is not None:
                 self._rows[key] = there[key] = replace(there[key], due_at=now)
         for key, row in wanted.items():
             policy = policies.of(row.name, row.type)
@@ -124,7 +130,7 @@ class MemoryObservations:
         if _is_over(tables, stack) and len(missing) <= limit:
             for key in follows.over & tables.observation.keys():
                 del self._rows[key]
-            self._memory.tables.enrolled.add(stack.traversal_id)
+            self._memory.tables.observations_scheduled.add(stack.traversal_id)
         return len(missing[:limit])
 
     def _tell_policy(self, root_id: str) -> None:
@@ -132,7 +138,7 @@ class MemoryObservations:
         tables = self._memory.tables
         for stack in tables.stack.values():
             if stack.tree_id == root_id:
-                tables.enrolled.discard(stack.traversal_id or '')
+                tables.observations_scheduled.discard(stack.traversal_id or '')
                 last = tables.traversal.get(stack.traversal_id or '')
                 if last is not None and last.repair_attempt > 1:
                     tables.traversal[last.id] = replace(last, repair_attempt=1)
@@ -156,7 +162,7 @@ class MemoryObservations:
                 and root is not None
                 and rests
                 and stack.status is Status.COMPLETE
-                and {stack.traversal_id, root.traversal_id} <= tables.enrolled
+                and {stack.traversal_id, root.traversal_id} <= tables.observations_scheduled
                 and row.status is Status.COMPLETE
                 and row.owner is None
             ):
@@ -255,24 +261,24 @@ class MemoryObservations:
         known, row, now = self._rows.get(look.resource_id), tables.resource.get(look.resource_id), self._memory.clock()
         if known is None or row is None or known.holder != holder or row.fence != look.fence:
             return False
-        looked_at = known.leased_at or 0.0
-        is_wanted = known.wanted_at is not None and known.wanted_at >= looked_at
-        if look.same and known.found is ObservedState.HEALTHY and known.alike >= SETTLED - 1:
+        observed_at = known.leased_at or 0.0
+        is_wanted = known.requested_at is not None and known.requested_at >= observed_at
+        if look.same and known.found is ObservedState.HEALTHY and known.same_results >= SETTLED - 1:
             known = replace(known, repairs=0, given_up=False)
         known = replace(
             known,
-            looked_at=looked_at,
+            observed_at=observed_at,
             source=look.source,
-            alike=known.alike + 1 if look.same else 1,
+            same_results=known.same_results + 1 if look.same else 1,
             due_at=now if is_wanted else now + look.pause_s,
-            wanted_at=known.wanted_at if is_wanted else None,
-            wanted_by=known.wanted_by if is_wanted else None,
+            requested_at=known.requested_at if is_wanted else None,
+            requested_by=known.requested_by if is_wanted else None,
             holder=None,
         )
         if not look.same:
             result = look.result
             told = (result.names, dict(result.live), result.reason)
-            known = replace(known, since=looked_at, fence=look.fence, found=result.found)
+            known = replace(known, since=observed_at, fence=look.fence, found=result.found)
             known = replace(known, names=told[0], live=told[1], reason=told[2])
         if look.news is not None:
             known, events = replace(known, told=look.drift), self._memory.tables.event
@@ -300,7 +306,7 @@ class MemoryObservations:
                 if known.stack_id in stack_ids and (resource_ids is None or key in resource_ids):
                     is_held = known.holder is not None and known.due_at > now
                     due_at = known.due_at if is_held else now
-                    self._rows[key] = replace(known, wanted_at=now, wanted_by=source, due_at=due_at)
+                    self._rows[key] = replace(known, requested_at=now, requested_by=source, due_at=due_at)
             return now
 
     def of_row(self, row: Resource) -> Observation | None:
@@ -319,7 +325,7 @@ class MemoryObservations:
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""
         stacks = self._memory.seen().stack
-        wanted = [each for each in self.known(stack_ids) if each.observation.wanted_at is not None]
+        wanted = [each for each in self.known(stack_ids) if each.observation.requested_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
 
 
@@ -335,8 +341,8 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
         {},
         '',
         since=now,
-        alike=0,
-        looked_at=None,
+        same_results=0,
+        observed_at=None,
         source=ObservationSource.POLL,
         due_at=now,
         policy=policy,
@@ -347,9 +353,9 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
     )
 
 
-def _is_over(tables: Tables, unenrolled: Unenrolled) -> bool:
+def _is_over(tables: Tables, unscheduled: UnscheduledStack) -> bool:
     """Whether an operation is seen to be over, and to be the last one of its stack."""
-    stack, operation = tables.stack.get(unenrolled.stack_id), tables.traversal.get(unenrolled.traversal_id)
+    stack, operation = tables.stack.get(unscheduled.stack_id), tables.traversal.get(unscheduled.traversal_id)
     if stack is None or operation is None or stack.traversal_id != operation.id:
         return False
     return stack.status is not Status.IN_PROGRESS and operation.status not in UNDER_WAY
@@ -386,10 +392,10 @@ class MemoryWatched:
                 found.setdefault(known.row.type, []).append(known.row.physical_id)
         return found
 
-    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+    def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
         """The rows of a type that have one of these objects."""
         return [
-            ToldOf(row.id, row.stack_id, row.status is Status.IN_PROGRESS)
+            WatchTarget(row.id, row.stack_id, row.status is Status.IN_PROGRESS)
             for row in self._memory.seen().resource.values()
             if row.type == type_ and row.physical_id in physical_ids
         ]

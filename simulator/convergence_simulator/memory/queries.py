@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from convergence.core.model import DISPATCH_WINDOW, UNDER_WAY, Action, Json, NodeStatus, Phase, Status, TraversalStatus
 from convergence.core.rows import Node, Resource, Stack
-from convergence.db.records import NO_LOAD, EndedTraversal, HeldRow, ReadyNode, Service, Standing, UnwantedNested
+from convergence.db.records import (
+    NO_LOAD,
+    EndedTraversal,
+    HeldRow,
+    ReadyNode,
+    Service,
+    TraversalProgress,
+    UnneededNested,
+)
 from convergence.db.transaction import LAST
 from convergence.values import replace
 from convergence_simulator.memory.look import Tables
@@ -117,7 +125,7 @@ class MemorySweeps:
         present, until = self._duties.get(name, (holder, 0.0))
         return 0.0 if present == holder else until - self._memory.clock()
 
-    def unattended(
+    def undispatched(
         self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
     ) -> list[ReadyNode]:
         """Ready nodes of running traversals whose row is free and awake."""
@@ -142,14 +150,14 @@ class MemorySweeps:
             tables.notified_at[node_found.traversal_id, node_found.number] = now
         return oldest
 
-    def orphaned(self, limit: int) -> list[HeldRow]:
+    def expired_claims(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
         alive = self._roster.alive()
         silent = {service.id: service.age_s - service.lease_s / 2 for service in self._roster.services()}
         held = [row for row in self._memory.seen().resource.values() if row.owner and row.owner not in alive]
         return [replace(_held(row), silent_s=silent.get(row.owner or '', 0.0)) for row in held[:limit]]
 
-    def neglected(self, limit: int, slack_s: float) -> list[HeldRow]:
+    def overdue_actions(self, limit: int, slack_s: float) -> list[HeldRow]:
         """Held rows in the middle of an action that should have ended some time ago."""
         latest = self._memory.clock() - slack_s
         return [
@@ -158,7 +166,7 @@ class MemorySweeps:
             if row.status is Status.IN_PROGRESS and row.owner and row.deadline is not None and row.deadline < latest
         ][:limit]
 
-    def to_be_told(self, limit: int) -> list[HeldRow]:
+    def parked_at_rest(self, limit: int) -> list[HeldRow]:
         """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
         return [_held(row) for row in _left(self._memory.seen()) if row.progress is not None][:limit]
 
@@ -212,10 +220,10 @@ class MemorySweeps:
         due = [stack for stack in tables.stack.values() if stack.id in named and is_due(stack)]
         return [EndedTraversal(stack.id, stack.traversal_id or '') for stack in due[:limit]]
 
-    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+    def unneeded_nested(self, limit: int) -> list[UnneededNested]:
         """See `convergence.db.repositories.sweeps`."""
         tables = self._memory.tables
-        found: list[UnwantedNested] = []
+        found: list[UnneededNested] = []
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')
             row = tables.resource.get(stack.parent_resource_id or '')
@@ -224,27 +232,27 @@ class MemorySweeps:
                 continue
             waits = row is not None and row.status is Status.IN_PROGRESS
             if traversal.action is not Action.DELETE and not waits:
-                found.append(UnwantedNested(stack.id, traversal.id, stack.parent_resource_id))
+                found.append(UnneededNested(stack.id, traversal.id, stack.parent_resource_id))
         return found[:limit]
 
-    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+    def nested_to_cancel(self, limit: int) -> list[UnneededNested]:
         """See `convergence.db.repositories.reads.nested`."""
         tables = self._memory.tables
-        found: list[UnwantedNested] = []
+        found: list[UnneededNested] = []
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')
             around = tables.stack.get(stack.parent_id or '')
             its = tables.traversal.get(around.traversal_id or '') if around is not None else None
             runs = traversal is not None and traversal.status is TraversalStatus.RUNNING and traversal.for_parent
             if its is not None and its.status is TraversalStatus.CANCELLING and traversal is not None and runs:
-                found.append(UnwantedNested(stack.id, traversal.id, stack.parent_resource_id or ''))
+                found.append(UnneededNested(stack.id, traversal.id, stack.parent_resource_id or ''))
         return found[:limit]
 
-    def set_free(self, limit: int) -> list[UnwantedNested]:
+    def released_nested(self, limit: int) -> list[UnneededNested]:
         """See `convergence.db.repositories.sweeps`."""
         tables = self._memory.tables
         return [
-            UnwantedNested(stack.id, stack.traversal_id or '', stack.parent_resource_id)
+            UnneededNested(stack.id, stack.traversal_id or '', stack.parent_resource_id)
             for stack in tables.stack.values()
             if stack.parent_resource_id is not None
             and stack.deleted_at is None
@@ -266,13 +274,13 @@ class MemorySweeps:
         """A simulation is over before anything is old enough."""
         return 0
 
-    def standing_still(self, limit: int, after_s: float) -> list[Standing]:
+    def stalled(self, limit: int, after_s: float) -> list[TraversalProgress]:
         """Current, running traversals that make no progress and are not known for it, or do so again.
 
         Nodes have no times here; an operation makes progress when an action of it begins or ends.
         """
         tables, now = self._memory.seen(), self._memory.clock()
-        found: list[Standing] = []
+        found: list[TraversalProgress] = []
         for stack in tables.stack.values():
             traversal = tables.traversal.get(stack.traversal_id or '')
             runs = traversal is not None and traversal.status is TraversalStatus.RUNNING
@@ -281,7 +289,9 @@ class MemorySweeps:
             rows = [row for row in tables.resource.values() if row.traversal_id == traversal.id]
             began = max((row.began_at or 0.0 for row in rows), default=None)
             ended = max((row.updated_at or 0.0 for row in rows), default=None)
-            still = Standing(stack.id, traversal.id, traversal.stalled_at, traversal.started_at, ended, began, now)
+            still = TraversalProgress(
+                stack.id, traversal.id, traversal.stalled_at, traversal.started_at, ended, began, now
+            )
             if traversal.started_at < now - after_s and still.is_news(after_s):
                 found.append(still)
         return found[:limit]

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect
 from convergence.core.views import NodeView
-from convergence.db.looking import assumption, require_checked
 from convergence.db.scopes import FreeNodes, Scope, SeveralStacks, WholeStack
+from convergence.db.stale_reads import assumption, require_checked
 from convergence.db.transaction import Committed, Following, Missing, Ready
 from convergence.errors import Conflict, DatabaseUnavailable, OlderState
 from convergence_simulator.memory.draft import Draft

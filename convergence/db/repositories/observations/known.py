@@ -40,12 +40,12 @@ class KnownObjects(ObservationRows):
             func.coalesce(func.sum(case((IS_SEEN, 1), else_=0)), 0),
             func.coalesce(func.sum(case((drifted, 1), else_=0)), 0),
             func.min(case((drifted, OBSERVATION.c.since))),
-            func.max(case((IS_SEEN, OBSERVATION.c.looked_at))),
+            func.max(case((IS_SEEN, OBSERVATION.c.observed_at))),
         )
         of_stack = select(*figures).select_from(WITH_ROW).where(OBSERVATION.c.stack_id == stack_id)
         with self._store.reading() as connection:
-            observed, seen, drifting, since, looked_at = connection.execute(of_stack).one()
-        return DriftSummary(int(observed), int(seen), int(drifting), since, looked_at)
+            observed, seen, drifting, since, observed_at = connection.execute(of_stack).one()
+        return DriftSummary(int(observed), int(seen), int(drifting), since, observed_at)
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
         """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet.

@@ -49,8 +49,8 @@ TO_REPAIR = (
         _ROOT.c.status == Status.COMPLETE,
         _ROOT.c.action.not_in(NEVER_UP),
         STACK.c.status == Status.COMPLETE,
-        TRAVERSAL.c.enrolled.is_(True),
-        _LAST_OF_ROOT.c.enrolled.is_(True),  # till then what is nested may not know of another policy
+        TRAVERSAL.c.observations_scheduled.is_(True),
+        _LAST_OF_ROOT.c.observations_scheduled.is_(True),  # till then what is nested may not know of another policy
     )
     .order_by(func.coalesce(OBSERVATION.c.repair_at, OBSERVATION.c.since), _ROOT.c.id, RESOURCE.c.name)
     .limit(bindparam('limit'))

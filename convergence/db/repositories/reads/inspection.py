@@ -15,7 +15,7 @@ from convergence.db.repositories.reads.nested import below
 from convergence.db.schema.columns import UNREADABLE, asked_at, database_now
 from convergence.db.schema.models import EVENT, RESOURCE, SERVICE, SIGNAL, SNAPSHOT_ITEM, STACK, SYNC_POINT
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, chunks, columns, resource_of
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.db.statements.store import Store
 
 R = TypeVar('R')
@@ -228,10 +228,10 @@ class Inspector:
         with self._store.reading() as connection:
             return float(connection.execute(select(database_now())).scalar_one())
 
-    def _one(self, kind: Callable[..., R], statement: Select[Any] | Hot, **key: str) -> R | None:
+    def _one(self, kind: Callable[..., R], statement: Select[Any] | PreparedStatement, **key: str) -> R | None:
         with self._store.reading() as connection:
             row: Sequence[Any] | None
-            if isinstance(statement, Hot):
+            if isinstance(statement, PreparedStatement):
                 row = statement.first(connection, key)
             else:
                 row = connection.execute(statement).first()

@@ -8,10 +8,10 @@ from sqlalchemy import CTE, Select, and_, bindparam, literal, select
 
 from convergence.core.model import UNDER_WAY, Action, Status, TraversalStatus
 from convergence.core.rows import Stack, Traversal
-from convergence.db.records import NestingRow, UnwantedNested
+from convergence.db.records import NestingRow, UnneededNested
 from convergence.db.schema.models import RESOURCE, SNAPSHOT, STACK, TRAVERSAL
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS, resource_of
-from convergence.db.statements.prepared.statement import HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, among
 from convergence.db.statements.store import Store
 
 _NESTED = STACK.alias('nested')
@@ -32,7 +32,9 @@ _NESTING = (
     .join(TRAVERSAL, TRAVERSAL.c.id == RESOURCE.c.traversal_id)
     .outerjoin(_NESTED, _NESTED.c.id == RESOURCE.c.token)
 )
-READ_NESTING = HotList('resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length)))
+READ_NESTING = PreparedListStatement(
+    'resources', lambda length: _NESTING.where(among(RESOURCE.c.id, 'resources', length))
+)
 
 
 def nesting_of(*values: Any) -> NestingRow:
@@ -96,21 +98,21 @@ class NestedSweeps:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def unwanted_nested(self, limit: int) -> list[UnwantedNested]:
+    def unneeded_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks that do something on behalf of a resource that does not wait for it."""
         return self._nested(UNWANTED_NESTED, limit)
 
-    def cancelled_around(self, limit: int) -> list[UnwantedNested]:
+    def nested_to_cancel(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at work on behalf of a stack that is being cancelled, while they are not yet."""
         return self._nested(CANCELLED_AROUND, limit)
 
-    def set_free(self, limit: int) -> list[UnwantedNested]:
+    def released_nested(self, limit: int) -> list[UnneededNested]:
         """Nested stacks at rest whose resource is gone while they stayed."""
         return self._nested(_SET_FREE, limit)
 
-    def _nested(self, statement: Select[Any], limit: int) -> list[UnwantedNested]:
+    def _nested(self, statement: Select[Any], limit: int) -> list[UnneededNested]:
         with self._store.reading() as connection:
-            return [UnwantedNested(*row) for row in connection.execute(statement, {'limit': limit})]
+            return [UnneededNested(*row) for row in connection.execute(statement, {'limit': limit})]
 
 
 def below(stack_id: str, depth: int) -> CTE:

@@ -19,12 +19,12 @@ from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, TEMPLATE
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, columns, resource_of
 from convergence.db.statements.applying.trees import COUNT_RESOURCES
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.errors import CannotBeRead, GoalUnreadable
 
-READ_STACK_ALONE = Hot(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))
-READ_TEMPLATE = Hot(select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template')))
-READ_RESOURCE = Hot(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')))
+READ_STACK_ALONE = PreparedStatement(select(*STACK_COLUMNS).where(STACK.c.id == bindparam('stack')))
+READ_TEMPLATE = PreparedStatement(select(*columns(TEMPLATE, Template)).where(TEMPLATE.c.id == bindparam('template')))
+READ_RESOURCE = PreparedStatement(select(*RESOURCE_COLUMNS).where(RESOURCE.c.id == bindparam('resource')))
 
 STACK_SORT_KEYS = {
     'stack_name': STACK.c.name,

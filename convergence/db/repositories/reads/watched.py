@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 
 from convergence.core.model import Status
-from convergence.db.records import ToldOf
+from convergence.db.records import WatchTarget
 from convergence.db.schema.models import OBSERVATION, RESOURCE
 from convergence.db.schema.row_columns import chunks
 from convergence.db.statements.store import Store
@@ -34,14 +34,14 @@ class WatchedObjects:
                     found[name].append(physical_id)
         return found
 
-    def told_of(self, type_: str, physical_ids: Sequence[str]) -> list[ToldOf]:
+    def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
         """The rows of a type that have one of these objects."""
-        found: list[ToldOf] = []
+        found: list[WatchTarget] = []
         with self._store.reading() as connection:
             for some in chunks(list(physical_ids)):
                 mine = select(RESOURCE.c.id, RESOURCE.c.stack_id, RESOURCE.c.status).where(
                     RESOURCE.c.physical_id.in_(some), RESOURCE.c.type == type_
                 )
                 rows = connection.execute(mine)
-                found += [ToldOf(row.id, row.stack_id, row.status is Status.IN_PROGRESS) for row in rows]
+                found += [WatchTarget(row.id, row.stack_id, row.status is Status.IN_PROGRESS) for row in rows]
         return found

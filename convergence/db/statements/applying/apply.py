@@ -10,12 +10,12 @@ from sqlalchemy.engine import Connection
 from convergence.core import effects
 from convergence.core.rows import Event
 from convergence.db.statements.applying import events, nodes, resources, snapshots, stacks, traversals
-from convergence.db.statements.applying.changing import BeginNode, takes_more_at_once
+from convergence.db.statements.applying.changing import BeginNode, combines_changes
 from convergence.db.statements.applying.late_nodes import append_cleanup
-from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.transaction import Ready
 
-TOGETHER: dict[type, Callable[[Writes, Any, Ready, Event | None], None]] = {
+TOGETHER: dict[type, Callable[[StatementBatch, Any, Ready, Event | None], None]] = {
     effects.InsertStack: stacks.insert_stack,
     effects.UpdateStack: stacks.update_stack,
     effects.RequireRoom: stacks.require_room,
@@ -54,7 +54,7 @@ ALONE: dict[type, Callable[[Connection, Any], None]] = {
 }
 
 
-class Sequel:
+class FollowUp:
     """What else is to be carried out by a transaction in which a node is done; here nothing.
 
     :ivar looks_before_arrival: whether `before_arrival` has something to say; so too `looks_after_arrival`.
@@ -63,14 +63,14 @@ class Sequel:
     looks_before_arrival = False
     looks_after_arrival = False
 
-    def before_arrival(self, writes: Writes) -> Sequence[effects.Effect]:
+    def before_arrival(self, batch: StatementBatch) -> Sequence[effects.Effect]:
         """When rows of resources are written, and no row is locked yet that others arrive at.
 
         :param writes: with what is written and not sent yet; so too for `after_arrival`.
         """
         return ()
 
-    def after_arrival(self, writes: Writes, ready: Ready) -> Sequence[effects.Effect]:
+    def after_arrival(self, batch: StatementBatch, ready: Ready) -> Sequence[effects.Effect]:
         """When all else is written.
 
         :param ready: the nodes that became ready by it.
@@ -78,10 +78,12 @@ class Sequel:
         return ()
 
 
-NO_SEQUEL = Sequel()
+NO_FOLLOW_UP = FollowUp()
 
 
-def apply(writes: Writes, decided: Iterable[effects.Effect], ready: Ready, sequel: Sequel = NO_SEQUEL) -> None:
+def apply(
+    batch: StatementBatch, decided: Iterable[effects.Effect], ready: Ready, sequel: FollowUp = NO_FOLLOW_UP
+) -> None:
     """Carry out effects in their order, inside the caller's transaction.
 
     :param writes: what is left in it at the end the caller sends.
@@ -91,35 +93,35 @@ def apply(writes: Writes, decided: Iterable[effects.Effect], ready: Ready, seque
     :raises Conflict: something is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
-    for effect, told in _with_more(decided, sequel, writes, ready):
+    for effect, told in _with_more(decided, sequel, batch, ready):
         together = TOGETHER.get(type(effect))
         if together is not None:
-            together(writes, effect, ready, told)
+            together(batch, effect, ready, told)
         else:
-            writes.send()
-            ALONE[type(effect)](writes.connection, effect)
+            batch.send()
+            ALONE[type(effect)](batch.connection, effect)
 
 
 def _with_more(
-    decided: Iterable[effects.Effect], sequel: Sequel, writes: Writes, ready: Ready
+    decided: Iterable[effects.Effect], sequel: FollowUp, batch: StatementBatch, ready: Ready
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
-    connection = writes.connection
+    connection = batch.connection
     for effect, told in _with_events(connection, decided):
         if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
-            yield from _with_events(connection, sequel.before_arrival(writes))
+            yield from _with_events(connection, sequel.before_arrival(batch))
         if isinstance(effect, effects.FinishNode) and not sequel.looks_after_arrival:
-            writes.add_held_rows()  # the arrival comes last
+            batch.flush_rows()  # the arrival comes last
         yield effect, told
     if sequel.looks_after_arrival:
-        writes.send()  # only then it is known what became ready
-        yield from _with_events(connection, sequel.after_arrival(writes, ready))
+        batch.send()  # only then it is known what became ready
+        yield from _with_events(connection, sequel.after_arrival(batch, ready))
 
 
 def _with_events(
     connection: Connection, decided: Iterable[effects.Effect]
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
     """Effects in their order, each with the event that its statement stores as well, where the server can do both."""
-    if not takes_more_at_once(connection):
+    if not combines_changes(connection):
         yield from ((effect, None) for effect in decided)
         return
     left = list(decided)

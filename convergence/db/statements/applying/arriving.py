@@ -41,9 +41,15 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.schema.row_columns import CHUNK, chunks
 from convergence.db.statements.applying.changing import TELL, event_values, is_running, store_event
-from convergence.db.statements.prepared.batch import ANSWER, HotAnswer, Writes
+from convergence.db.statements.prepared.batch import ANSWER, StatementBatch, StatementResult
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot, HotList, among, each_of, refused_where_none
+from convergence.db.statements.prepared.statement import (
+    PreparedListStatement,
+    PreparedStatement,
+    among,
+    each_of,
+    refused_where_none,
+)
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
@@ -63,12 +69,12 @@ def _finishing(*if_so: ColumnElement[bool]) -> Update:
     )
 
 
-FINISH_NODE = Hot(_finishing())
-FINISH_AS_ASSUMED = Hot(_finishing(*_AS_ASSUMED))
+FINISH_NODE = PreparedStatement(_finishing())
+FINISH_AS_ASSUMED = PreparedStatement(_finishing(*_AS_ASSUMED))
 # For MariaDB and MySQL: the number that the arrival answers is composed anew. What is ready waits for nobody.
 _BEGUN_ANEW = func.last_insert_id(0)
-FINISH_NODE_ANEW = Hot(_finishing().values(waiting=_BEGUN_ANEW))
-FINISH_AS_ASSUMED_ANEW = Hot(_finishing(*_AS_ASSUMED).values(waiting=_BEGUN_ANEW))
+FINISH_NODE_ANEW = PreparedStatement(_finishing().values(waiting=_BEGUN_ANEW))
+FINISH_AS_ASSUMED_ANEW = PreparedStatement(_finishing(*_AS_ASSUMED).values(waiting=_BEGUN_ANEW))
 _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 _LEFT = SYNC_POINT.c.waiting - 1
 
@@ -114,8 +120,8 @@ def arriving_in_order(length: int, *if_so: ColumnElement[bool]) -> ReturningUpda
     return _ARRIVED.where(*(mine == found for mine, found in zip(_KEY, in_order.c, strict=True))).returning(*_ANSWER)
 
 
-ARRIVE = HotList('numbers', arriving)
-ARRIVE_IN_ORDER = HotList('numbers', arriving_in_order)
+ARRIVE = PreparedListStatement('numbers', arriving)
+ARRIVE_IN_ORDER = PreparedListStatement('numbers', arriving_in_order)
 
 
 def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
@@ -137,8 +143,8 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
     return build
 
 
-FINISH_AT_ONCE = HotList('numbers', _at_once(), leaves_answer=True)
-FINISH_AT_ONCE_AS_ASSUMED = HotList('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
+FINISH_AT_ONCE = PreparedListStatement('numbers', _at_once(), leaves_answer=True)
+FINISH_AT_ONCE_AS_ASSUMED = PreparedListStatement('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
 
 # MariaDB and MySQL answer no rows to an UPDATE, but one number of 64 bits, which each row that is changed can look at
 # and set. For each node there are three bits in it, in the order of the list: if the node becomes ready, which phase it
@@ -167,17 +173,17 @@ def _locking(length: int) -> Select[Any]:
     return locked.order_by(SYNC_POINT.c.number).with_for_update()
 
 
-ARRIVE_BY_NUMBER = HotList('numbers', _arriving_by_number)
+ARRIVE_BY_NUMBER = PreparedListStatement('numbers', _arriving_by_number)
 # More nodes than a number can tell of.
-LOCK_SUCCESSORS = HotList('numbers', _locking)
-ARRIVE_UNANSWERED = HotList('numbers', _arriving_unanswered)
+LOCK_SUCCESSORS = PreparedListStatement('numbers', _locking)
+ARRIVE_UNANSWERED = PreparedListStatement('numbers', _arriving_unanswered)
 
 # A node behind the window has not been told of.
 HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
 
-def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
+def finish(batch: StatementBatch, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
     """A node that was ready is done, and arrives at those that require it.
 
     It is a conflict where it was not ready, or something else than was assumed.
@@ -193,23 +199,23 @@ def finish(writes: Writes, effect: FinishNode, ready: Ready, told: Event | None 
     if told is not None and 0 < len(numbers) <= CHUNK:
         at_once = FINISH_AT_ONCE_AS_ASSUMED if effect.checked else FINISH_AT_ONCE
         given = {**values, **asked(effect, numbers), **event_values(told)}
-        writes.add(at_once.call(given), partial(_note_all, writes.connection, effect, ready))
+        batch.add(at_once.call(given), partial(_note_all, batch.connection, effect, ready))
         if len(numbers) > effect.window:
-            writes.send()  # some may have to be chained to others before the commit
+            batch.send()  # some may have to be chained to others before the commit
         return
     if told is not None:
-        store_event(writes, told)
-    if numbers and not writes.connection.dialect.update_returning:
-        writes.add_one((FINISH_AS_ASSUMED_ANEW if effect.checked else FINISH_NODE_ANEW).call(values), what)
-        _arrive_unanswered(writes, effect, ready)
+        store_event(batch, told)
+    if numbers and not batch.connection.dialect.update_returning:
+        batch.add_one((FINISH_AS_ASSUMED_ANEW if effect.checked else FINISH_NODE_ANEW).call(values), what)
+        _arrive_unanswered(batch, effect, ready)
         return
-    writes.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
+    batch.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
     if numbers:
-        writes.send()
-        ready += arrive(writes.connection, effect)
+        batch.send()
+        ready += arrive(batch.connection, effect)
 
 
-def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: HotAnswer) -> None:
+def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: StatementResult) -> None:
     """See `_at_once`."""
     arrived = [(number, Phase(phase), left) for number, phase, left in json.loads(answer.rows[0][0])]
     ready += chained(connection, effect, became_ready(arrived, effect.next_in_backlog))
@@ -258,27 +264,27 @@ def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[i
     return [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
 
 
-def _arrive_unanswered(writes: Writes, effect: FinishNode, ready: Ready) -> None:
+def _arrive_unanswered(batch: StatementBatch, effect: FinishNode, ready: Ready) -> None:
     """As `arrive`, where an UPDATE does not answer with rows."""
     became: list[tuple[int, Phase]] = []
     every = followers(effect)
     if len(every) <= MOST_IN_NUMBER:
-        writes.add(ARRIVE_BY_NUMBER.call(asked(effect, every)), partial(_note_number, became, every))
+        batch.add(ARRIVE_BY_NUMBER.call(asked(effect, every)), partial(_note_number, became, every))
     else:
         for numbers in chunks(every):
             successors = asked(effect, numbers)
-            writes.add(LOCK_SUCCESSORS.call(successors), partial(_note_those, became))
-            writes.add(ARRIVE_UNANSWERED.call(successors))
+            batch.add(LOCK_SUCCESSORS.call(successors), partial(_note_those, became))
+            batch.add(ARRIVE_UNANSWERED.call(successors))
 
     def conclude() -> None:
-        ready.extend(chained(writes.connection, effect, became))
+        ready.extend(chained(batch.connection, effect, became))
 
     if len(every) > effect.window:
-        writes.send()  # some may have to be chained to others before the commit
-    writes.afterwards(conclude)
+        batch.send()  # some may have to be chained to others before the commit
+    batch.afterwards(conclude)
 
 
-def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrived: HotAnswer) -> None:
+def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrived: StatementResult) -> None:
     """See `_arriving_by_number`."""
     for place, number in enumerate(numbers):
         phase = arrived.number >> _BITS * place & (1 << _BITS) - 1
@@ -286,7 +292,7 @@ def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrive
             became.append((number, _PHASES[phase - 1]))
 
 
-def _note_those(became: list[tuple[int, Phase]], before: HotAnswer) -> None:
+def _note_those(became: list[tuple[int, Phase]], before: StatementResult) -> None:
     """Those become ready that wait for one node only before it arrives at them."""
     became += [(number, phase) for number, phase, left in before.rows if left == 1]
 

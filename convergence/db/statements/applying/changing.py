@@ -20,9 +20,9 @@ from convergence.core.model import NodeStatus, TraversalStatus
 from convergence.core.nesting import DOUBTED
 from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, RESOURCE, SIGNAL, STACK, SYNC_POINT, TRAVERSAL
-from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import FewRows, Hot
+from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement
 
 NOBODY = '-'
 # In this form no index serves the owner. PostgreSQL takes no hint, MariaDB none for a DELETE; while a table is new, or
@@ -31,11 +31,11 @@ NOBODY = '-'
 _HELD_BY = and_(
     RESOURCE.c.fence == bindparam('held_fence'), func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder')
 )
-DELETE_RESOURCE = Hot(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'), _HELD_BY))
-FORGET_SIGNALS = Hot(delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource')))
+DELETE_RESOURCE = PreparedStatement(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'), _HELD_BY))
+FORGET_SIGNALS = PreparedStatement(delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource')))
 _OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
 TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
-EVENTS = FewRows(EVENT, _OF_EVENT)
+EVENTS = FewRowsInsert(EVENT, _OF_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,15 @@ def event_values(event: Event) -> dict[str, Any]:
     return {f'event_{name}': getattr(event, name) for name in _OF_EVENT}
 
 
-def store_event(writes: Writes, event: Event) -> None:
+def store_event(batch: StatementBatch, event: Event) -> None:
     """Store an event in a statement of its own, or with others of the transaction."""
-    writes.add_row(EVENTS, {name: getattr(event, name) for name in _OF_EVENT})
+    batch.add_row(EVENTS, {name: getattr(event, name) for name in _OF_EVENT})
 
 
-def change_row(writes: Writes, effect: UpdateResource, told: Event | None = None) -> None:
+def change_row(batch: StatementBatch, effect: UpdateResource, told: Event | None = None) -> None:
     """Change a row under the guard of its holder. It is a conflict where somebody else holds it, or it is gone.
 
-    :param told: an event that is stored by the same statement: only where `takes_more_at_once`.
+    :param told: an event that is stored by the same statement: only where `combines_changes`.
     """
     statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))
     values = {**new(effect.changes), **_guard(effect)}
@@ -107,17 +107,17 @@ def change_row(writes: Writes, effect: UpdateResource, told: Event | None = None
         values |= {'traversal': effect.traversal_id, 'node': effect.number}
     if told is not None:
         values |= event_values(told)
-    writes.add_one(statement.call(values), f'resource {effect.resource_id}')
+    batch.add_one(statement.call(values), f'resource {effect.resource_id}')
 
 
-def remove_row(writes: Writes, effect: DeleteResource) -> None:
+def remove_row(batch: StatementBatch, effect: DeleteResource) -> None:
     """Remove a row under the guard of its holder; see `change_row`."""
-    writes.add_one(DELETE_RESOURCE.call(_guard(effect)), f'resource {effect.resource_id}')
+    batch.add_one(DELETE_RESOURCE.call(_guard(effect)), f'resource {effect.resource_id}')
     if effect.signalled:
-        writes.add(FORGET_SIGNALS.call({'resource': effect.resource_id}))
+        batch.add(FORGET_SIGNALS.call({'resource': effect.resource_id}))
 
 
-def takes_more_at_once(connection: Connection) -> bool:
+def combines_changes(connection: Connection) -> bool:
     """Whether the server carries out several changes in one statement."""
     return connection.dialect.name == 'postgresql'
 
@@ -128,7 +128,7 @@ def _guard(effect: UpdateResource | DeleteResource) -> dict[str, Any]:
 
 
 @cache
-def change_of(names: frozenset[str], tells: bool, begins: bool = False) -> Hot:
+def change_of(names: frozenset[str], tells: bool, begins: bool = False) -> PreparedStatement:
     """The statement that changes some columns; built once for each set of them."""
     statement = update_by_id(RESOURCE, names).where(_HELD_BY)
     if begins:
@@ -136,4 +136,4 @@ def change_of(names: frozenset[str], tells: bool, begins: bool = False) -> Hot:
     if 'digest' in names:
         # Whoever stores one may not have looked at the row: what was doubted meanwhile stays so.
         statement = statement.values(digest=case((RESOURCE.c.digest == DOUBTED, None), else_=bindparam('new_digest')))
-    return Hot(statement.add_cte(TELL.cte('told')) if tells else statement)
+    return PreparedStatement(statement.add_cte(TELL.cte('told')) if tells else statement)

@@ -12,18 +12,18 @@ from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, SIGNAL
 from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.applying.changing import store_event
-from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.transaction import Ready
 
 
-def insert_events(writes: Writes, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
+def insert_events(batch: StatementBatch, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     if len(effect.events) == 1:
-        store_event(writes, effect.events[0])
+        store_event(batch, effect.events[0])
         return
-    writes.add_held_rows()  # events are numbered in their order
-    writes.send()
-    writes.connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
+    batch.flush_rows()  # events are numbered in their order
+    batch.send()
+    batch.connection.execute(insert(EVENT), [_unnumbered(event) for event in effect.events])
 
 
 def insert_signal(connection: Connection, effect: effects.InsertSignal) -> None:

@@ -11,15 +11,15 @@ from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.statements.applying.arriving import finish
-from convergence.db.statements.prepared.batch import Writes, expect_one
+from convergence.db.statements.prepared.batch import StatementBatch, require_found
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.db.transaction import Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 _IS_READY = and_(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY)
 # Both nodes at the end of a traversal in one statement; the later one waits for nothing but the earlier.
-FINISH_BOTH = Hot(
+FINISH_BOTH = PreparedStatement(
     by_key(update(SYNC_POINT), SYNC_POINT)
     .where(
         SYNC_POINT.c.traversal_id == bindparam('traversal'),
@@ -36,17 +36,17 @@ FINISH_BOTH = Hot(
 )
 FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
-TELL = Hot(by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now()))
+TELL = PreparedStatement(by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now()))
 
 
-def finish_node(writes: Writes, effect: effects.FinishNode, ready: Ready, told: Event | None) -> None:
+def finish_node(batch: StatementBatch, effect: effects.FinishNode, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     if effect.last is None:
-        finish(writes, effect, ready, told)
+        finish(batch, effect, ready, told)
         return
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     what = f'nodes {effect.number} and {effect.last} of {effect.traversal_id}'
-    writes.add_one(FINISH_BOTH.call({**key, 'last': effect.last}), what, wanted=2)
+    batch.add_one(FINISH_BOTH.call({**key, 'last': effect.last}), what, wanted=2)
 
 
 def fail_node(connection: Connection, effect: effects.FailNode) -> None:
@@ -58,9 +58,9 @@ def point_node(connection: Connection, effect: effects.PointNode) -> None:
     """See the effect."""
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     pointed = connection.execute(POINT_NODE, {**key, 'new_resource': effect.resource_id})
-    expect_one(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
+    require_found(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
-def tell_node(writes: Writes, effect: effects.NotifyNode, ready: Ready, told: Event | None) -> None:
+def tell_node(batch: StatementBatch, effect: effects.NotifyNode, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(TELL.call({'traversal': effect.traversal_id, 'node': effect.number}))
+    batch.add(TELL.call({'traversal': effect.traversal_id, 'node': effect.number}))

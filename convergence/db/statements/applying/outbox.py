@@ -21,8 +21,8 @@ from convergence.core.observation import ObservedState
 from convergence.core.rows import Event
 from convergence.core.scaling import Scaling
 from convergence.db.schema.models import CREDENTIALS, OUTBOX, RESOURCE, STACK, TEMPLATE, TRAVERSAL, WEBHOOK
-from convergence.db.statements.prepared.batch import Writes
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.batch import StatementBatch
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.notices import NoticeKind, NoticeSubject
 from convergence.values import replace
 
@@ -78,7 +78,10 @@ _MEMBERS = select(func.count()).where(
     RESOURCE.c.action.not_in((Action.INIT, Action.DELETE)),
     RESOURCE.c.replaced_by.is_(None),
 )
-_WANTED = {Audience.EVERYBODY: Hot(_STACK), Audience.WEBHOOKS: Hot(_STACK.where(HAS_WEBHOOK))}
+_WANTED = {
+    Audience.EVERYBODY: PreparedStatement(_STACK),
+    Audience.WEBHOOKS: PreparedStatement(_STACK.where(HAS_WEBHOOK)),
+}
 _COLUMNS = tuple(_STACK.selected_columns.keys())
 
 
@@ -90,7 +93,7 @@ def hearing(audience: Audience, *, has_webhook: bool) -> Audience:
     return Audience.NOBODY if audience is Audience.WEBHOOKS and not has_webhook else audience
 
 
-def may_be_told(decided: Sequence[Effect], audience: Audience) -> bool:
+def needs_notification(decided: Sequence[Effect], audience: Audience) -> bool:
     """Whether there is anything among some effects that somebody may want to be told of."""
     if audience is Audience.NOBODY:
         return False
@@ -99,12 +102,12 @@ def may_be_told(decided: Sequence[Effect], audience: Audience) -> bool:
     return is_apart or any(event.resource_name is None for effect in stored for event in effect.events)
 
 
-def write_down(writes: Writes, decided: Sequence[Effect], audience: Audience) -> None:
+def write_outbox(batch: StatementBatch, decided: Sequence[Effect], audience: Audience) -> None:
     """Write down what is to be told of the events of stacks among some effects.
 
     :param writes: these effects are part of it, or carried out.
     """
-    if not may_be_told(decided, audience):
+    if not needs_notification(decided, audience):
         return
     stored = [effect for effect in decided if isinstance(effect, InsertEvents)]
     begun = {effect.traversal.stack_id for effect in decided if isinstance(effect, InsertTraversal)}
@@ -112,35 +115,37 @@ def write_down(writes: Writes, decided: Sequence[Effect], audience: Audience) ->
         for event in effect.events:
             if event.resource_name is None:
                 kind = NoticeKind.of(event.status, begins=event.stack_id in begun)
-                _tell_of_stack(writes, event, kind, effect.details, audience)
+                _tell_of_stack(batch, event, kind, effect.details, audience)
             elif effect.is_drift:
-                _tell_of_drift(writes, event, effect.details or {}, audience)
+                _tell_of_drift(batch, event, effect.details or {}, audience)
             elif effect.suppressed is not None:
-                _tell_of_scaling(writes, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
+                _tell_of_scaling(batch, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
 
 
 def _tell_of_stack(
-    writes: Writes, event: Event, kind: NoticeKind, details: Mapping[str, Json] | None, audience: Audience
+    batch: StatementBatch, event: Event, kind: NoticeKind, details: Mapping[str, Json] | None, audience: Audience
 ) -> None:
-    stack = _wanted(writes, event.stack_id, audience)
+    stack = _wanted(batch, event.stack_id, audience)
     if stack is None:
         return
     said = {name: getattr(event, name) for name in ('action', 'status', 'reason')}
-    _insert(writes.connection, stack, event, {**said, 'kind': kind, 'about': NoticeSubject.STACK, 'details': details})
+    _insert(batch.connection, stack, event, {**said, 'kind': kind, 'about': NoticeSubject.STACK, 'details': details})
     if isinstance(stack['scaling'], Scaling) and kind is not NoticeKind.PROGRESS:
-        _tell_of_scaling(writes, event, kind, stack['scaling'], audience)
+        _tell_of_scaling(batch, event, kind, stack['scaling'], audience)
 
 
-def _tell_of_scaling(writes: Writes, event: Event, kind: NoticeKind, scaling: Scaling, audience: Audience) -> None:
+def _tell_of_scaling(
+    batch: StatementBatch, event: Event, kind: NoticeKind, scaling: Scaling, audience: Audience
+) -> None:
     """Tell of a group that gets other members; the payload is about the stack that the group is in."""
-    stack = _wanted(writes, scaling.stack_id, audience)
+    stack = _wanted(batch, scaling.stack_id, audience)
     if stack is None:
         return
     capacity, message = scaling.before, scaling.message
     if kind is NoticeKind.END:
         capacity, message = scaling.after, f'The group {scaling.group} has {scaling.after} members'
     if kind is NoticeKind.ERROR:
-        capacity, message = writes.connection.execute(_MEMBERS, {'stack': event.stack_id}).scalar_one(), event.reason
+        capacity, message = batch.connection.execute(_MEMBERS, {'stack': event.stack_id}).scalar_one(), event.reason
     details = {
         'adjustment': scaling.amount,
         'adjustment_type': scaling.type,
@@ -150,12 +155,12 @@ def _tell_of_scaling(writes: Writes, event: Event, kind: NoticeKind, scaling: Sc
     }
     told = {'kind': kind, 'about': NoticeSubject.AUTOSCALING, 'details': details}
     # Of an id of its own: receivers pass over what they have seen.
-    _insert(writes.connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
+    _insert(batch.connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
 
 
-def _tell_of_drift(writes: Writes, event: Event, found: Mapping[str, Json], audience: Audience) -> None:
+def _tell_of_drift(batch: StatementBatch, event: Event, found: Mapping[str, Json], audience: Audience) -> None:
     """Tell of an object that changed outside of its stack, or is as it was made again; with the stack's state."""
-    stack = _wanted(writes, event.stack_id, audience)
+    stack = _wanted(batch, event.stack_id, audience)
     if stack is None:
         return
     details = {
@@ -166,12 +171,12 @@ def _tell_of_drift(writes: Writes, event: Event, found: Mapping[str, Json], audi
         **found,
     }
     kind = NoticeKind.END if found.get('drift_state') == ObservedState.HEALTHY else NoticeKind.START
-    _insert(writes.connection, stack, event, {'kind': kind, 'about': NoticeSubject.DRIFT, 'details': details})
+    _insert(batch.connection, stack, event, {'kind': kind, 'about': NoticeSubject.DRIFT, 'details': details})
 
 
-def _wanted(writes: Writes, stack_id: str, audience: Audience) -> dict[str, Any] | None:
+def _wanted(batch: StatementBatch, stack_id: str, audience: Audience) -> dict[str, Any] | None:
     """What is told of a stack, as it is after all that was written; None where nobody wants to know."""
-    (rows,) = writes.read(_WANTED[audience].call({'stack': stack_id}))
+    (rows,) = batch.read(_WANTED[audience].call({'stack': stack_id}))
     return dict(zip(_COLUMNS, rows[0], strict=True)) if rows else None
 
 
@@ -179,5 +184,5 @@ def _insert(connection: Connection, stack: Mapping[str, Any], event: Event, told
     values = dict(stack)
     summary, _ = values.pop('summary'), values.pop('scaling')
     described = summary.get('description') if isinstance(summary, Mapping) else None
-    row = {**values, 'event_id': event.id, 'at': event.at, 'description': described, 'fanned': False, **told}
+    row = {**values, 'event_id': event.id, 'at': event.at, 'description': described, 'fanned_out': False, **told}
     connection.execute(insert(OUTBOX), row)

@@ -12,13 +12,13 @@ from convergence.core.rows import Event, Resource
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT
 from convergence.db.schema.row_columns import chunks, stored_columns, stored_names
 from convergence.db.statements.applying.changing import change_row, remove_row
-from convergence.db.statements.prepared.batch import Writes
-from convergence.db.statements.prepared.inserts import HotRows
+from convergence.db.statements.prepared.batch import StatementBatch
+from convergence.db.statements.prepared.inserts import ManyRowsInsert
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.db.transaction import Ready
 
-INSERT_ROWS = HotRows(RESOURCE, stored_names(Resource), ('id', 'name', 'type'))
+INSERT_ROWS = ManyRowsInsert(RESOURCE, stored_names(Resource), ('id', 'name', 'type'))
 CLEAR_HOOK = (
     by_key(update(RESOURCE), RESOURCE)
     .where(RESOURCE.c.id == bindparam('key'))
@@ -29,13 +29,13 @@ REVOKE_ADDRESSES = (
     .where(RESOURCE.c.id == bindparam('key'))
     .values(revocation=bindparam('revoked_by'))
 )
-COUNT_EVENT = Hot(
+COUNT_EVENT = PreparedStatement(
     by_key(update(RESOURCE), RESOURCE)
     .where(RESOURCE.c.id == bindparam('key'))
     .values(event_count=RESOURCE.c.event_count + 1)
 )
 # Nodes of the stack's current traversal, whoever has parked the row.
-WAITING_FOR = Hot(
+WAITING_FOR = PreparedStatement(
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
     .join(STACK, STACK.c.traversal_id == SYNC_POINT.c.traversal_id)
     .join(RESOURCE, and_(RESOURCE.c.stack_id == STACK.c.id, RESOURCE.c.id == SYNC_POINT.c.resource_id))
@@ -54,14 +54,14 @@ PARENT_OF = (
 )
 
 
-def insert_resources(writes: Writes, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
+def insert_resources(batch: StatementBatch, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    INSERT_ROWS.add(writes, stored_columns(Resource, effect.resources))
+    INSERT_ROWS.add(batch, stored_columns(Resource, effect.resources))
 
 
-def update_resource(writes: Writes, effect: effects.UpdateResource, ready: Ready, told: Event | None) -> None:
+def update_resource(batch: StatementBatch, effect: effects.UpdateResource, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    change_row(writes, effect, told)
+    change_row(batch, effect, told)
 
 
 def update_resources(connection: Connection, effect: effects.UpdateResources) -> None:
@@ -70,9 +70,9 @@ def update_resources(connection: Connection, effect: effects.UpdateResources) ->
         connection.execute(by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
 
 
-def delete_resource(writes: Writes, effect: effects.DeleteResource, ready: Ready, told: Event | None) -> None:
+def delete_resource(batch: StatementBatch, effect: effects.DeleteResource, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    remove_row(writes, effect)
+    remove_row(batch, effect)
 
 
 def clear_hook(connection: Connection, effect: effects.ClearHook) -> None:
@@ -86,16 +86,16 @@ def revoke_addresses(connection: Connection, effect: effects.RevokeAddresses) ->
     connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id, 'revoked_by': effect.revocation})
 
 
-def count_event(writes: Writes, effect: effects.CountEvent, ready: Ready, told: Event | None) -> None:
+def count_event(batch: StatementBatch, effect: effects.CountEvent, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(COUNT_EVENT.call({'key': effect.resource_id}))
+    batch.add(COUNT_EVENT.call({'key': effect.resource_id}))
 
 
-def tell_parent(writes: Writes, effect: effects.TellParent, ready: Ready, told: Event | None) -> None:
+def tell_parent(batch: StatementBatch, effect: effects.TellParent, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     key = {'key': effect.resource_id}
-    writes.add(COUNT_EVENT.call(key))
-    writes.read_in_the_end(WAITING_FOR.call(key), lambda rows: ready.extend((row[0], row[1], row[2]) for row in rows))
+    batch.add(COUNT_EVENT.call(key))
+    batch.read_at_end(WAITING_FOR.call(key), lambda rows: ready.extend((row[0], row[1], row[2]) for row in rows))
 
 
 def doubt_parents(connection: Connection, effect: effects.DoubtParents) -> None:

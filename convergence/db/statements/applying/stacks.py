@@ -14,12 +14,12 @@ from convergence.db.schema.row_columns import stored_names, stored_values
 from convergence.db.statements.applying.changing import new, update_by_id
 from convergence.db.statements.applying.traversals import ENROL_AGAIN
 from convergence.db.statements.applying.trees import recount, take_room
-from convergence.db.statements.prepared.batch import Writes
-from convergence.db.statements.prepared.statement import FewRows, Hot, HotList, among
+from convergence.db.statements.prepared.batch import StatementBatch
+from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedListStatement, PreparedStatement, among
 from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, StackExists
 
-INSERT_STACK = Hot(insert(STACK), (*stored_names(Stack), 'live_name'))
+INSERT_STACK = PreparedStatement(insert(STACK), (*stored_names(Stack), 'live_name'))
 # Whoever removes credentials locks their row first and looks for references afterwards.
 REFER_TO_CREDENTIALS = (
     update(CREDENTIALS)
@@ -27,7 +27,7 @@ REFER_TO_CREDENTIALS = (
     .values(stack_id=func.coalesce(CREDENTIALS.c.stack_id, bindparam('of_stack')))
 )
 # They can look whether the statement before has found its row: that of the stack, of which these are.
-INSERT_TEMPLATE = FewRows(TEMPLATE, stored_names(Template))
+INSERT_TEMPLATE = FewRowsInsert(TEMPLATE, stored_names(Template))
 
 
 def _purge_all_but(length: int) -> Delete:
@@ -47,65 +47,65 @@ def _purge_all_but(length: int) -> Delete:
     )
 
 
-PURGE_TEMPLATES = HotList('keep', _purge_all_but)
+PURGE_TEMPLATES = PreparedListStatement('keep', _purge_all_but)
 
 
-def insert_stack(writes: Writes, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
+def insert_stack(batch: StatementBatch, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     stack = effect.stack
     # What is there may be the name, or the id of a nested stack, which is known before it.
     refusal = StackExists(f'The Stack ({stack.name}) already exists.')
-    writes.add(INSERT_STACK.call({**stored_values(stack), 'live_name': stack.name}), refusal=refusal)
-    _refer_to_credentials(writes, stack.credentials_id, stack.id)
+    batch.add(INSERT_STACK.call({**stored_values(stack), 'live_name': stack.name}), refusal=refusal)
+    _refer_to_credentials(batch, stack.credentials_id, stack.id)
 
 
-def update_stack(writes: Writes, effect: effects.UpdateStack, ready: Ready, told: Event | None) -> None:
+def update_stack(batch: StatementBatch, effect: effects.UpdateStack, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     changes: dict[str, object] = {**effect.changes}
     if changes.get('deleted_at') is not None:
         changes['live_name'] = None
     if 'drift_policy' in changes:
-        changes['policy_told'] = False
+        changes['policy_propagated'] = False
     if changes.get('root_id') is not None:
-        writes.send()
-        recount(writes.connection, str(changes['root_id']))
+        batch.send()
+        recount(batch.connection, str(changes['root_id']))
     statement = _update_stack_of(frozenset(changes), effect.traversal_id is None)
     values = {**new(changes), 'key': effect.stack_id}
     if effect.traversal_id is not None:
         values['present'] = effect.traversal_id
-    writes.add_one(statement.call(values), f'stack {effect.stack_id}')
+    batch.add_one(statement.call(values), f'stack {effect.stack_id}')
     if 'drift_policy' in changes:
-        writes.send()
-        writes.connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
-    _refer_to_credentials(writes, effect.changes.get('credentials_id'), effect.stack_id)
+        batch.send()
+        batch.connection.execute(ENROL_AGAIN, {'keys': [effect.traversal_id]})
+    _refer_to_credentials(batch, effect.changes.get('credentials_id'), effect.stack_id)
 
 
 @cache
-def _update_stack_of(names: frozenset[str], is_first: bool) -> Hot:
+def _update_stack_of(names: frozenset[str], is_first: bool) -> PreparedStatement:
     present = STACK.c.traversal_id.is_(None) if is_first else STACK.c.traversal_id == bindparam('present')
-    return Hot(update_by_id(STACK, names).where(present))
+    return PreparedStatement(update_by_id(STACK, names).where(present))
 
 
-def _refer_to_credentials(writes: Writes, credentials_id: str | None, stack_id: str) -> None:
+def _refer_to_credentials(batch: StatementBatch, credentials_id: str | None, stack_id: str) -> None:
     """A stack gets credentials, unless somebody has begun to remove them because no stack had them for long."""
     if credentials_id is None:
         return
-    writes.send()
-    referred = writes.connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
+    batch.send()
+    referred = batch.connection.execute(REFER_TO_CREDENTIALS, {'key': credentials_id, 'of_stack': stack_id})
     if referred.rowcount != 1:
         raise ActionInProgress('The request has taken so long that its credentials are being removed; repeat it.')
 
 
-def require_room(writes: Writes, effect: effects.RequireRoom, ready: Ready, told: Event | None) -> None:
+def require_room(batch: StatementBatch, effect: effects.RequireRoom, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    take_room(writes, effect)
+    take_room(batch, effect)
 
 
-def insert_template(writes: Writes, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
+def insert_template(batch: StatementBatch, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(INSERT_TEMPLATE.call([stored_values(effect.template)]))
+    batch.add(INSERT_TEMPLATE.call([stored_values(effect.template)]))
 
 
-def purge_templates(writes: Writes, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
+def purge_templates(batch: StatementBatch, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(PURGE_TEMPLATES.call({'stack': effect.stack_id, 'keep': effect.keep or ('',)}))
+    batch.add(PURGE_TEMPLATES.call({'stack': effect.stack_id, 'keep': effect.keep or ('',)}))

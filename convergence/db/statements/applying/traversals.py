@@ -11,16 +11,16 @@ from convergence.core.rows import Event, Node, Traversal
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
 from convergence.db.schema.row_columns import stored_columns, stored_names, stored_values
 from convergence.db.statements.applying.snapshots import END_SNAPSHOT
-from convergence.db.statements.prepared.batch import Writes
-from convergence.db.statements.prepared.inserts import HotRows
+from convergence.db.statements.prepared.batch import StatementBatch
+from convergence.db.statements.prepared.inserts import ManyRowsInsert
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import FewRows, Hot
+from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement
 from convergence.db.transaction import Ready
 
-INSERT_TRAVERSAL = FewRows(TRAVERSAL, stored_names(Traversal))
+INSERT_TRAVERSAL = FewRowsInsert(TRAVERSAL, stored_names(Traversal))
 _OF_NODE = (*stored_names(Node), 'notified_at')
-INSERT_NODES = HotRows(SYNC_POINT, _OF_NODE, tuple(name for name in _OF_NODE if name != 'traversal_id'))
-END_TRAVERSAL = Hot(
+INSERT_NODES = ManyRowsInsert(SYNC_POINT, _OF_NODE, tuple(name for name in _OF_NODE if name != 'traversal_id'))
+END_TRAVERSAL = PreparedStatement(
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id == bindparam('key'), TRAVERSAL.c.status == bindparam('expected'))
     .values(
@@ -65,13 +65,13 @@ STALL_TRAVERSAL = (
 ENROL_AGAIN = (
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id.in_(bindparam('keys', expanding=True)))
-    .values(enrolled=False)
+    .values(observations_scheduled=False)
 )
 
 
-def insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
+def insert_traversal(batch: StatementBatch, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
     """See the effect."""
-    writes.add(INSERT_TRAVERSAL.call([stored_values(effect.traversal)]))
+    batch.add(INSERT_TRAVERSAL.call([stored_values(effect.traversal)]))
     now = effect.traversal.started_at
     behind = {node.next_in_backlog for node in effect.nodes}
 
@@ -80,10 +80,10 @@ def insert_traversal(writes: Writes, effect: effects.InsertTraversal, ready: Rea
 
     columns = stored_columns(Node, effect.nodes)
     columns['notified_at'] = [notified_at(node) for node in effect.nodes]
-    INSERT_NODES.add(writes, columns)
+    INSERT_NODES.add(batch, columns)
 
 
-def end_traversal(writes: Writes, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
+def end_traversal(batch: StatementBatch, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
     """See the effect."""
     end = END_TRAVERSAL.call(
         {
@@ -98,10 +98,10 @@ def end_traversal(writes: Writes, effect: effects.EndTraversal, ready: Ready, to
         }
     )
     if not effect.took_snapshot:
-        writes.add(end)
-    elif writes.write(end) == 1:
+        batch.add(end)
+    elif batch.write(end) == 1:
         status = Status.COMPLETE if effect.status is TraversalStatus.COMPLETE else Status.FAILED
-        writes.connection.execute(
+        batch.connection.execute(
             END_SNAPSHOT, {'key': effect.traversal_id, 'new_status': status, 'new_reason': effect.reason}
         )
 

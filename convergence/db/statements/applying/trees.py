@@ -15,20 +15,20 @@ from sqlalchemy.engine import Connection
 from convergence.core.effects import RequireRoom
 from convergence.db.schema.models import STACK, TREE
 from convergence.db.schema.row_columns import backend_of
-from convergence.db.statements.prepared.batch import Writes
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.batch import StatementBatch
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.errors import require_room
 
 _NO_LIMIT = 2**31 - 1
 
 _GOALS = select(func.coalesce(func.sum(STACK.c.resource_count), 0)).where(STACK.c.deleted_at.is_(None))
-COUNT_RESOURCES = Hot(
+COUNT_RESOURCES = PreparedStatement(
     select(
         _GOALS.where(STACK.c.root_id == bindparam('root')).scalar_subquery()
         + _GOALS.where(STACK.c.id == bindparam('root')).scalar_subquery()
     )
 )
-TAKE_ROOM = Hot(
+TAKE_ROOM = PreparedStatement(
     update(TREE)
     .where(TREE.c.id == bindparam('root'), TREE.c.resource_count + bindparam('more') <= bindparam('most'))
     .values(resource_count=TREE.c.resource_count + bindparam('more'))
@@ -44,7 +44,7 @@ ADD_TREE = {
 }
 
 
-def take_room(writes: Writes, effect: RequireRoom) -> None:
+def take_room(batch: StatementBatch, effect: RequireRoom) -> None:
     """A tree gets more resources; its stack is written before, in the same transaction.
 
     :raises Conflict: others have taken the room that there was when it was looked for.
@@ -54,10 +54,10 @@ def take_room(writes: Writes, effect: RequireRoom) -> None:
     has_room = effect.counted is not None and effect.counted + effect.more <= most
     taken = TAKE_ROOM.call({'root': effect.root_id, 'more': effect.more, 'most': most})
     if has_room:
-        writes.add_one(taken, f'tree {effect.root_id}')
+        batch.add_one(taken, f'tree {effect.root_id}')
         return
-    connection = writes.connection
-    if writes.write(taken) == 1:
+    connection = batch.connection
+    if batch.write(taken) == 1:
         return
     _lock(connection, effect.root_id)
     # In a statement of its own: so it sees everything that anybody has stored who held the lock before.

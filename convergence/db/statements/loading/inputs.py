@@ -36,7 +36,7 @@ from convergence.db.schema.models import SYNC_POINT
 from convergence.db.schema.row_columns import chunks
 from convergence.db.scopes import OneNode
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import HotList, among, each_of
+from convergence.db.statements.prepared.statement import PreparedListStatement, among, each_of
 
 Inputs: TypeAlias = tuple[dict[str, Output], int, tuple[str, ...]]
 """What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
@@ -67,14 +67,16 @@ def _read_inputs(length: int) -> Select[Any]:
 
 def _read_inputs_by_key(length: int) -> Select[Any]:
     wanted = each_of(SYNC_POINT.c.number, 'numbers', length)
-    each = select(wanted.c.number).distinct().subquery()  # one may stand for several places: see `HotList`
+    each = (
+        select(wanted.c.number).distinct().subquery()
+    )  # one may stand for several places: see `PreparedListStatement`
     one = select(SYNC_POINT.c.name, SYNC_POINT.c.output).where(_IS_INPUT, SYNC_POINT.c.number == each.c.number)
     found = one.limit(1).lateral()
     return _inputs_of(found.c.output, found.c.name).select_from(each.join(found, true()))
 
 
-READ_INPUTS = HotList('numbers', _read_inputs)
-READ_INPUTS_BY_KEY = HotList('numbers', _read_inputs_by_key)
+READ_INPUTS = PreparedListStatement('numbers', _read_inputs)
+READ_INPUTS_BY_KEY = PreparedListStatement('numbers', _read_inputs_by_key)
 
 
 class _Along(TypeDecorator[Any]):

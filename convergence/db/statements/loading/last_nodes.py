@@ -12,7 +12,6 @@ from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Stack, Traversal
 from convergence.core.upwards import is_awaited
 from convergence.core.views import FinishView, NodeView
-from convergence.db.looking import MANY_LEFTOVERS, SeenNode, awaits_end, only_follower, require_lock
 from convergence.db.schema.models import RESOURCE, SYNC_POINT, TEMPLATE
 from convergence.db.schema.row_columns import (
     AT,
@@ -25,22 +24,23 @@ from convergence.db.schema.row_columns import (
     resource_of,
 )
 from convergence.db.scopes import LastNode
+from convergence.db.stale_reads import MANY_LEFTOVERS, SeenNode, awaits_end, only_follower, require_lock
 from convergence.db.statements.loading.locked_reads import LAST
 from convergence.db.statements.loading.nodes import seen_node
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 
-READ_EQUIVALENT = Hot(
+READ_EQUIVALENT = PreparedStatement(
     select(TEMPLATE.c.equivalent_template_id, TEMPLATE.c.changed_names).where(TEMPLATE.c.id == bindparam('template'))
 )
 _OTHERS = select(RESOURCE.c.name).order_by(RESOURCE.c.name).limit(MANY_LEFTOVERS)
-READ_LEFTOVERS = Hot(
+READ_LEFTOVERS = PreparedStatement(
     _OTHERS.where(
         RESOURCE.c.stack_id == bindparam('stack'),
         RESOURCE.c.template_id.is_distinct_from(bindparam('template')),
         or_(RESOURCE.c.template_id.is_(None), RESOURCE.c.template_id.is_distinct_from(bindparam('equivalent'))),
     )
 )
-READ_UNLIKE = HotList(
+READ_UNLIKE = PreparedListStatement(
     'names',
     lambda length: _OTHERS.where(
         RESOURCE.c.stack_id == bindparam('stack'),

@@ -21,9 +21,9 @@ from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL, TREE
 from convergence.db.schema.row_columns import NODE_COLUMNS, RESOURCE_COLUMNS, STACK_COLUMNS, TRAVERSAL_COLUMNS
 from convergence.db.statements.applying.outbox import HAS_WEBHOOK, ROOT_ID
-from convergence.db.statements.prepared.batch import Rows, Writes, answers_last_alone
+from convergence.db.statements.prepared.batch import Rows, StatementBatch, answers_last_alone
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 
 LOCKED = 'convergence.locked'
 """How the settings of a transaction of PostgreSQL begin with the keys of what was locked last, empty for nothing."""
@@ -38,9 +38,9 @@ class LockedRead:
     :param noting: the same for PostgreSQL: each notes the key, and the last one reads the keys before all else.
     """
 
-    locks: tuple[Hot, ...]
-    read: Hot
-    noting: tuple[Hot, ...]
+    locks: tuple[PreparedStatement, ...]
+    read: PreparedStatement
+    noting: tuple[PreparedStatement, ...]
 
     @classmethod
     def of(cls, *locking: Select[Any], reading: Select[Any]) -> LockedRead:
@@ -48,34 +48,36 @@ class LockedRead:
 
         :param locking: without the lock.
         """
-        return cls.by([each.with_for_update() for each in locking], Hot(reading))
+        return cls.by([each.with_for_update() for each in locking], PreparedStatement(reading))
 
     @classmethod
-    def by(cls, locking: Sequence[Select[Any]], read: Hot) -> LockedRead:
+    def by(cls, locking: Sequence[Select[Any]], read: PreparedStatement) -> LockedRead:
         """The same of some that do lock."""
         names = [f'{LOCKED}_{place}' for place in range(len(locking))]
         noting = [
-            Hot(select(func.set_config(name, func.coalesce(each.scalar_subquery(), ''), literal_column('true'))))
+            PreparedStatement(
+                select(func.set_config(name, func.coalesce(each.scalar_subquery(), ''), literal_column('true')))
+            )
             for name, each in zip(names, locking, strict=True)
         ]
         reading: Any = read.statement
         noted = [func.current_setting(name) for name in names]
-        whole = Hot(reading.with_only_columns(*noted, *reading.selected_columns))
-        return cls(tuple(map(Hot, locking)), read, (*noting, whole))
+        whole = PreparedStatement(reading.with_only_columns(*noted, *reading.selected_columns))
+        return cls(tuple(map(PreparedStatement, locking)), read, (*noting, whole))
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[str | None], Rows]:
         """What they answer: the keys of the rows that are locked, None for each that is not; and what is read.
 
         Where nothing is read, nothing counts as locked.
         """
-        writes = Writes(connection)
+        batch = StatementBatch(connection)
         if not answers_last_alone(connection):
-            *locked, rows = writes.read(*(each.call(values) for each in (*self.locks, self.read)))
+            *locked, rows = batch.read(*(each.call(values) for each in (*self.locks, self.read)))
             return [found[0][0] if found else None for found in locked], rows
         *locks, read = self.noting
         for lock in locks:
-            writes.add(lock.call(values))
-        (rows,) = writes.read(read.call(values))
+            batch.add(lock.call(values))
+        (rows,) = batch.read(read.call(values))
         keys = rows[0][: len(locks)] if rows else []
         return [key or None for key in keys] or [None] * len(locks), [row[len(locks) :] for row in rows]
 
@@ -103,14 +105,14 @@ ROW_OF_NODE = by_key(select(RESOURCE.c.id), RESOURCE).where(
 """The key of the row that a node works on."""
 
 
-def rows_by_key(table: Table, name: str) -> HotList:
+def rows_by_key(table: Table, name: str) -> PreparedListStatement:
     """Locks the rows whose keys are in the list `name`, in the order of the keys."""
 
     def lock(length: int) -> Select[Any]:
         keys = by_key(select(table.c.id), table).where(among(table.c.id, name, length))
         return keys.order_by(table.c.id).with_for_update()
 
-    return HotList(name, lock)
+    return PreparedListStatement(name, lock)
 
 
 def _with_all(node: ColumnElement[bool], nested_id: ColumnElement[Any]) -> Select[Any]:
@@ -138,7 +140,7 @@ HELD = LockedRead.of(
 resources it is known to have, and whether it has a webhook. And the stack that is the object, with its traversal."""
 
 LOCK_HELD = rows_by_key(RESOURCE, 'resources')
-READ_HELD = HotList(
+READ_HELD = PreparedListStatement(
     'resources',
     lambda length: _with_all(SYNC_POINT.c.resource_id == RESOURCE.c.id, RESOURCE.c.token).where(
         among(RESOURCE.c.id, 'resources', length)

@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import Phase
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import NodeView
-from convergence.db.looking import SeenNode, needs_rivals, require_lock, row_and_node
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.schema.row_columns import (
@@ -29,12 +28,13 @@ from convergence.db.schema.row_columns import (
     resource_of,
 )
 from convergence.db.scopes import FreeNodes, OneNode, OneReplacement
+from convergence.db.stale_reads import SeenNode, needs_rivals, require_lock, row_and_node
 from convergence.db.statements.loading.inputs import ALONG, Inputs, inputs_of_node, known
 from convergence.db.statements.loading.locked_reads import ROW_OF_NODE, LockedRead
 from convergence.db.statements.loading.plans import LOCK_STACK
 from convergence.db.statements.loading.resources import lock_row
-from convergence.db.statements.prepared.batch import Rows, Writes
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.batch import Rows, StatementBatch
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 from convergence.values import replace
@@ -63,7 +63,7 @@ _IS_CHOSEN = case(
     ),
     else_=literal(False),
 )
-READ_NODE = Hot(
+READ_NODE = PreparedStatement(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
     .join(TRAVERSAL, TRAVERSAL.c.id == SYNC_POINT.c.traversal_id)
@@ -81,8 +81,8 @@ _FREE = (
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
     .with_for_update(of=RESOURCE, skip_locked=True)
 )
-LOOK_AT_FREE = Hot(_FREE.where(_THIS_NODE))
-LOOK_AT_SOME_FREE = HotList('numbers', lambda length: _FREE.where(_these_nodes(length)))
+LOOK_AT_FREE = PreparedStatement(_FREE.where(_THIS_NODE))
+LOOK_AT_SOME_FREE = PreparedListStatement('numbers', lambda length: _FREE.where(_these_nodes(length)))
 # MariaDB locks whatever is joined: the node as well, at which nobody arrives any more, but no traversal and no stack.
 _FREE_AND_NODE = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, database_now(), _IS_CHOSEN, ALONG)
@@ -90,8 +90,10 @@ _FREE_AND_NODE = (
     .join(RESOURCE, RESOURCE.c.id == SYNC_POINT.c.resource_id)
     .with_for_update(skip_locked=True)
 )
-LOOK_AT_FREE_AND_NODE = Hot(_FREE_AND_NODE.where(_THIS_NODE))
-LOOK_AT_SOME_FREE_AND_NODES = HotList('numbers', lambda length: _FREE_AND_NODE.where(_these_nodes(length)))
+LOOK_AT_FREE_AND_NODE = PreparedStatement(_FREE_AND_NODE.where(_THIS_NODE))
+LOOK_AT_SOME_FREE_AND_NODES = PreparedListStatement(
+    'numbers', lambda length: _FREE_AND_NODE.where(_these_nodes(length))
+)
 _NODE_AND_ROW = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
     .select_from(SYNC_POINT)
@@ -130,36 +132,36 @@ def one_node(connection: Connection, scope: OneNode) -> NodeView:
     return _node_view(connection, scope, resource, seen, rows[0][-1] if with_inputs else None)
 
 
-def look_at_free(writes: Writes, scope: OneNode) -> Rows:
-    """The row of a node, locked, and the node, as `view_of_free` takes them; nothing where somebody holds the row.
+def read_free_node(batch: StatementBatch, scope: OneNode) -> Rows:
+    """The row of a node, locked, and the node, as `view_of_free_node` takes them; nothing where somebody holds the row.
 
     What is seen beside the row may be older than its lock.
 
     :param writes: what is to be written before is sent with it.
-    :raises Conflict: see `Writes.send`.
+    :raises Conflict: see `StatementBatch.send`.
     """
     key = {'traversal': scope.traversal_id, 'node': scope.number, **known(scope)}
-    look = LOOK_AT_FREE_AND_NODE if _takes_for_granted(writes.connection, scope) else LOOK_AT_FREE
-    (rows,) = writes.read(look.call(key))
+    look = LOOK_AT_FREE_AND_NODE if _takes_for_granted(batch.connection, scope) else LOOK_AT_FREE
+    (rows,) = batch.read(look.call(key))
     return rows
 
 
-def look_at_some_free(writes: Writes, nodes: FreeNodes) -> dict[int, Rows]:
+def read_free_nodes(batch: StatementBatch, nodes: FreeNodes) -> dict[int, Rows]:
     """The same of some nodes in one statement, by their numbers: of those whose rows nobody holds.
 
-    :raises Conflict: see `Writes.send`.
+    :raises Conflict: see `StatementBatch.send`.
     """
     key = {'traversal': nodes.traversal_id, 'numbers': nodes.numbers, **known(nodes.one(nodes.numbers[0]))}
-    assumes = _takes_for_granted(writes.connection, nodes.one(nodes.numbers[0]))
+    assumes = _takes_for_granted(batch.connection, nodes.one(nodes.numbers[0]))
     look = LOOK_AT_SOME_FREE_AND_NODES if assumes else LOOK_AT_SOME_FREE
-    (rows,) = writes.read(look.call(key))
+    (rows,) = batch.read(look.call(key))
     return {node_of(*row[OF_RESOURCE:][:AT]).number: (row,) for row in rows}
 
 
-def view_of_free(connection: Connection, scope: OneNode, rows: Rows) -> NodeView:
+def view_of_free_node(connection: Connection, scope: OneNode, rows: Rows) -> NodeView:
     """What there is to be seen of a node whose row nobody held.
 
-    :param rows: what `look_at_free` has answered.
+    :param rows: what `read_free_node` has answered.
     :raises Missing: somebody holds it.
     """
     if not rows:

@@ -32,16 +32,16 @@ from convergence.db.scopes import NewStack, SeveralStacks, StackAlone, WholeStac
 from convergence.db.statements.loading.locked_reads import HELD, LOCK_HELD, READ_HELD, rows_by_key
 from convergence.db.statements.loading.resources import held_view, lock_row, locked
 from convergence.db.statements.loading.unopened import UNOPENED_COLUMNS, unopened
-from convergence.db.statements.prepared.batch import Writes
+from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 from convergence.db.transaction import Missing
 
-LOCK_STACK = Hot(
+LOCK_STACK = PreparedStatement(
     by_key(select(*STACK_COLUMNS, database_now()), STACK).where(STACK.c.id == bindparam('stack')).with_for_update()
 )
 LOCK_STACK_ROWS = rows_by_key(STACK, 'stacks')
-READ_RESOURCE_IDS = HotList(
+READ_RESOURCE_IDS = PreparedListStatement(
     'stacks',
     lambda length: select(RESOURCE.c.id).where(among(RESOURCE.c.stack_id, 'stacks', length)).order_by(RESOURCE.c.id),
 )
@@ -55,9 +55,9 @@ WRITE_RESOURCES = (
     .where(RESOURCE.c.id.in_(bindparam('resources', expanding=True)))
     .values(lock_count=RESOURCE.c.lock_count + 1)
 )
-READ_TRAVERSAL = Hot(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
+READ_TRAVERSAL = PreparedStatement(select(*TRAVERSAL_COLUMNS).where(TRAVERSAL.c.id == bindparam('traversal')))
 # Not on MySQL: the index that leads to the rows of a stack would be locked too.
-LOCK_ALL = HotList(
+LOCK_ALL = PreparedListStatement(
     'stacks',
     lambda length: (
         select(*UNOPENED_COLUMNS)
@@ -66,7 +66,7 @@ LOCK_ALL = HotList(
         .with_for_update()
     ),
 )
-READ_STACK_AND_TRAVERSAL = Hot(
+READ_STACK_AND_TRAVERSAL = PreparedStatement(
     select(*STACK_COLUMNS, database_now(), *TRAVERSAL_COLUMNS)
     .select_from(STACK)
     .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id, isouter=True)
@@ -167,15 +167,15 @@ def _lock_whole(connection: Connection, scopes: Sequence[WholeStack]) -> dict[st
 
     Those of a large stack are read in pieces: first their keys, then each by its key, as whoever works on one does.
     """
-    writes, of_stacks = Writes(connection), {'stacks': sorted(scope.stack_id for scope in scopes)}
+    batch, of_stacks = StatementBatch(connection), {'stacks': sorted(scope.stack_id for scope in scopes)}
     lock = LOCK_STACK_ROWS.call(of_stacks)
     counted = [scope.counted for scope in scopes if scope.counted is not None]
     if len(counted) == len(scopes) and sum(counted) <= CHUNK and backend_of(connection) != 'mysql':
-        writes.add(lock)
-        (rows,) = writes.read(LOCK_ALL.call(of_stacks))
+        batch.add(lock)
+        (rows,) = batch.read(LOCK_ALL.call(of_stacks))
         resources = unopened(rows, connection.dialect)
     else:
-        _, keys = writes.read(lock, READ_RESOURCE_IDS.call(of_stacks))
+        _, keys = batch.read(lock, READ_RESOURCE_IDS.call(of_stacks))
         resources = [row for some in chunks([key for (key,) in keys]) for row in locked(connection, some)]
     if connection.info.get(GALERA):
         for stack_id in of_stacks['stacks']:
@@ -229,9 +229,9 @@ def _lock_all_around(connection: Connection, scope: SeveralStacks) -> dict[str, 
     }
     traversal_id = next(node[0] for node in claimed_for.values())
     key = {'traversal': traversal_id, 'resources': sorted(claimed_for)}
-    writes = Writes(connection)
-    writes.add(LOCK_HELD.call(key))
-    (rows,) = writes.read(READ_HELD.call(key))
+    batch = StatementBatch(connection)
+    batch.add(LOCK_HELD.call(key))
+    (rows,) = batch.read(READ_HELD.call(key))
     if connection.info.get(GALERA):
         connection.execute(WRITE_RESOURCES, {'resources': key['resources']})
     found: dict[str, _Around] = {}

@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 from convergence.core.model import NodeStatus, Phase
 from convergence.core.rows import Resource, Stack, Traversal
 from convergence.core.views import FinishView
-from convergence.db.looking import held_row
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import RESOURCE, STACK, SYNC_POINT, TRAVERSAL
 from convergence.db.schema.row_columns import (
@@ -27,12 +26,13 @@ from convergence.db.schema.row_columns import (
     resource_of,
 )
 from convergence.db.scopes import HeldResource
+from convergence.db.stale_reads import held_row
 from convergence.db.statements.loading.unopened import UNOPENED_COLUMNS, unopened
 from convergence.db.statements.prepared.locking import by_key
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 from convergence.db.transaction import Missing
 
-LOCK_RESOURCE = Hot(
+LOCK_RESOURCE = PreparedStatement(
     by_key(select(*RESOURCE_COLUMNS), RESOURCE).where(RESOURCE.c.id == bindparam('resource')).with_for_update()
 )
 
@@ -42,8 +42,8 @@ def _lock_some(length: int) -> Select[Any]:
     return some.order_by(RESOURCE.c.id).with_for_update()
 
 
-LOCK_SOME = HotList('resources', _lock_some)
-READ_HELD_FOR = Hot(
+LOCK_SOME = PreparedListStatement('resources', _lock_some)
+READ_HELD_FOR = PreparedStatement(
     select(*NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now())
     .select_from(STACK)
     .join(TRAVERSAL, TRAVERSAL.c.id == bindparam('traversal'), isouter=True)

@@ -14,11 +14,11 @@ from convergence.db.schema.row_columns import STACK_COLUMNS, chunks
 from convergence.db.scopes import UNDONE, SignalledResource
 from convergence.db.statements.loading.plans import READ_TRAVERSAL
 from convergence.db.statements.loading.resources import locked
-from convergence.db.statements.prepared.statement import Hot
+from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.db.transaction import Missing
 from convergence.errors import Conflict
 
-READ_STACK = Hot(select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack')))
+READ_STACK = PreparedStatement(select(*STACK_COLUMNS, database_now()).where(STACK.c.id == bindparam('stack')))
 READ_TOLD = select(SYNC_POINT.c.required_by).where(
     SYNC_POINT.c.traversal_id == bindparam('traversal'),
     SYNC_POINT.c.resource_id == bindparam('resource'),

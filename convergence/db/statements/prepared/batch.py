@@ -25,7 +25,7 @@ from sqlalchemy.engine import Connection
 from convergence.db.connections.committing import COMMIT
 from convergence.db.connections.drivers import SEVERAL
 from convergence.db.connections.failures import is_duplicate
-from convergence.db.statements.prepared.statement import FEW, FewRows, HotCall, as_raised, executed
+from convergence.db.statements.prepared.statement import FEW, BoundStatement, FewRowsInsert, as_raised, executed
 from convergence.errors import Conflict
 
 LONGEST = 1 << 18
@@ -40,7 +40,7 @@ READ_ANSWER = f"SELECT current_setting('{ANSWER}')"
 
 
 @dataclass(frozen=True, slots=True)
-class HotAnswer:
+class StatementResult:
     """What a statement has come to.
 
     :param found: how many rows it has found.
@@ -52,26 +52,26 @@ class HotAnswer:
     number: int
 
 
-Then: TypeAlias = Callable[[HotAnswer], object]
+Then: TypeAlias = Callable[[StatementResult], object]
 """Told what a statement has come to."""
 
 Rows: TypeAlias = Sequence[Sequence[Any]]
 """What a statement has answered."""
 
 
-class Writes:
+class StatementBatch:
     """What a transaction writes, in its order. What the server takes one by one is written at once."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._refusal: Exception | None = None
         self._left = _Message(connection)
-        self._in_the_end: list[tuple[HotCall, Callable[[Rows], object]]] = []
-        self._held_rows: dict[FewRows, list[Mapping[str, Any]]] = {}
+        self._in_the_end: list[tuple[BoundStatement, Callable[[Rows], object]]] = []
+        self._held_rows: dict[FewRowsInsert, list[Mapping[str, Any]]] = {}
         self._takes_several = _takes_several(connection)
-        self._refuses = refuses_by_failing(connection)
+        self._refuses = fails_in_server(connection)
 
-    def add(self, call: HotCall, then: Then | None = None, refusal: Exception | None = None) -> None:
+    def add(self, call: BoundStatement, then: Then | None = None, refusal: Exception | None = None) -> None:
         """One whose answer refuses nothing.
 
         :param then: only where the server takes several.
@@ -85,7 +85,7 @@ class Writes:
             self._leave(call, then)
         else:
             with self.refused():
-                call.hot.write(self.connection, call.values)
+                call.statement.write(self.connection, call.values)
 
     @contextmanager
     def refused(self) -> Iterator[None]:
@@ -100,11 +100,11 @@ class Writes:
                 raise
             raise self._refusal from error
 
-    def add_row(self, rows: FewRows, row: Mapping[str, Any]) -> None:
+    def add_row(self, rows: FewRowsInsert, row: Mapping[str, Any]) -> None:
         """A new row that nothing in the transaction depends on.
 
         MariaDB and MySQL answer each statement, and to read an answer costs more than to send a row: there it waits for
-        others like it, until `add_held_rows` or the end.
+        others like it, until `flush_rows` or the end.
         """
         if not self._takes_several or self._refuses:
             self.add(rows.call([row]))
@@ -112,37 +112,37 @@ class Writes:
         held = self._held_rows.setdefault(rows, [])
         held.append(row)
         if len(held) == FEW:
-            self.add_held_rows()
+            self.flush_rows()
 
-    def add_held_rows(self) -> None:
+    def flush_rows(self) -> None:
         """Have the rows that wait for others written before what is added next."""
         held, self._held_rows = self._held_rows, {}
         for rows, some in held.items():
             self.add(rows.call(some))
 
-    def add_one(self, call: HotCall, what: str, wanted: int = 1) -> None:
-        """One that has to find so many rows, see `expect_one`. Nothing is committed where it does not."""
+    def add_one(self, call: BoundStatement, what: str, wanted: int = 1) -> None:
+        """One that has to find so many rows, see `require_found`. Nothing is committed where it does not."""
         if self._refuses:
             self._leave(call.refusing(wanted), None)
         elif self._takes_several:
-            self._leave(call, lambda answer: expect_one(answer.found, what, wanted))
+            self._leave(call, lambda answer: require_found(answer.found, what, wanted))
             self._left.unchecked = wanted
         else:
-            expect_one(call.hot.write(self.connection, call.values), what, wanted)
+            require_found(call.statement.write(self.connection, call.values), what, wanted)
 
-    def write(self, call: HotCall) -> int:
+    def write(self, call: BoundStatement) -> int:
         """Carry out what was added, and one more; how many rows that found.
 
         :raises Conflict: see `send`.
         """
         if not self._takes_several:
-            return call.hot.write(self.connection, call.values)
+            return call.statement.write(self.connection, call.values)
         found: list[int] = []
         self._leave(call, lambda answer: found.append(answer.found), checks=False)
         self.send()
         return found[0]
 
-    def read_in_the_end(self, call: HotCall, then: Callable[[Rows], object]) -> None:
+    def read_at_end(self, call: BoundStatement, then: Callable[[Rows], object]) -> None:
         """Have something read that may as well be read when all is committed.
 
         :param then: told the answer, when there is one.
@@ -152,7 +152,7 @@ class Writes:
         elif self._takes_several:
             self._leave(call, lambda answer: then(answer.rows))
         else:
-            then(call.hot.all(self.connection, call.values))
+            then(call.statement.all(self.connection, call.values))
 
     def afterwards(self, step: Callable[[], object]) -> None:
         """Have something done when it is known what has become of all that was added."""
@@ -170,7 +170,7 @@ class Writes:
         with self.refused():
             left.send()
 
-    def read(self, *calls: HotCall) -> list[Rows]:
+    def read(self, *calls: BoundStatement) -> list[Rows]:
         """Carry out what was added, and read; each sees what was committed before its turn.
 
         :raises Conflict: see `send`.
@@ -183,14 +183,14 @@ class Writes:
         for call in along:
             self._leave(call, lambda answer: found.append(answer.rows), checks=False)
         self.send()
-        return found + [call.hot.all(self.connection, call.values) for call in calls[len(along) :]]
+        return found + [call.statement.all(self.connection, call.values) for call in calls[len(along) :]]
 
     def end(self) -> None:
         """Carry out all that is left, before something else is done.
 
         :raises Conflict: see `send`.
         """
-        self.add_held_rows()
+        self.flush_rows()
         self._read_what_is_last(())
         self.send()
 
@@ -199,7 +199,7 @@ class Writes:
 
         :raises Conflict: see `send`; perhaps not before the commit.
         """
-        self.add_held_rows()
+        self.flush_rows()
         # One answer comes from behind the commit.
         behind = self._in_the_end[-1:] if self._left.calls and not self._left.is_answered else []
         self._read_what_is_last(behind)
@@ -219,7 +219,7 @@ class Writes:
         for call, then in last:
             then(self.read(call)[0])
 
-    def _leave(self, call: HotCall, then: Then | None, *, checks: bool = True) -> None:
+    def _leave(self, call: BoundStatement, then: Then | None, *, checks: bool = True) -> None:
         """:param checks: False where the answers to all come before anything else is done."""
         if self._refuses and self._left.is_answered:
             self.send()
@@ -241,14 +241,14 @@ class _Message:
     """
 
     connection: Connection
-    calls: list[tuple[HotCall, Then | None]] = field(default_factory=list)
-    behind: Sequence[tuple[HotCall, Callable[[Rows], object]]] = ()
+    calls: list[tuple[BoundStatement, Then | None]] = field(default_factory=list)
+    behind: Sequence[tuple[BoundStatement, Callable[[Rows], object]]] = ()
     steps: list[Callable[[], object]] = field(default_factory=list)
     refusing: int = 0
     unchecked: int = 0
     length: int = 0
 
-    def add(self, call: HotCall, then: Then | None, *, checks: bool) -> None:
+    def add(self, call: BoundStatement, then: Then | None, *, checks: bool) -> None:
         """One more; where it can, it sees whether the one before has found what it was for."""
         if self.unchecked:
             checking = call.checking(self.unchecked) if checks else None
@@ -283,7 +283,7 @@ class _Message:
             step()
 
 
-def expect_one(count: int, what: str, wanted: int = 1) -> None:
+def require_found(count: int, what: str, wanted: int = 1) -> None:
     """See that a statement has found the one row that it was for, or so many.
 
     :raises Conflict: it has not.
@@ -292,14 +292,14 @@ def expect_one(count: int, what: str, wanted: int = 1) -> None:
         raise Conflict(f'{what} is not as it was read')
 
 
-def refuses_by_failing(connection: Connection) -> bool:
+def fails_in_server(connection: Connection) -> bool:
     """Whether a statement that has to find a row fails at the server where it does not."""
     return connection.dialect.name == 'postgresql'
 
 
 def answers_last_alone(connection: Connection) -> bool:
     """Whether of several statements in one text only the last one is answered."""
-    return refuses_by_failing(connection)
+    return fails_in_server(connection)
 
 
 def _takes_several(connection: Connection) -> bool:
@@ -307,15 +307,19 @@ def _takes_several(connection: Connection) -> bool:
 
 
 def _carried_out(
-    connection: Connection, calls: Sequence[HotCall], behind: Sequence[HotCall] = (), *, commits: bool = False
-) -> list[HotAnswer]:
+    connection: Connection,
+    calls: Sequence[BoundStatement],
+    behind: Sequence[BoundStatement] = (),
+    *,
+    commits: bool = False,
+) -> list[StatementResult]:
     """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place.
 
     :param behind: for PostgreSQL, what comes behind the commit.
     """
-    if refuses_by_failing(connection):
+    if fails_in_server(connection):
         return _answered_at_last(connection, calls, behind, commits=commits)
-    forms = [call.hot.form(connection.dialect) for call in calls]
+    forms = [call.statement.form(connection.dialect) for call in calls]
     text = '; '.join([*(form.text for form in forms), *((COMMIT,) if commits else ())])
     given = [form.parameters(call.values) for form, call in zip(forms, calls, strict=True)]
     cursor = executed(connection, text, tuple(chain(*given)), lambda cursor, *sent: cursor.execute(*sent))
@@ -330,18 +334,18 @@ def _carried_out(
         raise as_raised(connection, text, error) from error
     # Not before all of it has arrived: what is read here may not be understood, and the connection is used again.
     return [
-        HotAnswer(form.understood(rows, description), count, number)
+        StatementResult(form.understood(rows, description), count, number)
         for form, (rows, description, count, number) in zip(forms, found, strict=False)
     ]
 
 
 def _answered_at_last(
-    connection: Connection, calls: Sequence[HotCall], behind: Sequence[HotCall], *, commits: bool
-) -> list[HotAnswer]:
+    connection: Connection, calls: Sequence[BoundStatement], behind: Sequence[BoundStatement], *, commits: bool
+) -> list[StatementResult]:
     every = [*calls, *behind]
-    forms = [call.hot.form(connection.dialect) for call in every]
+    forms = [call.statement.form(connection.dialect) for call in every]
     given = [form.parameters(call.values) for form, call in zip(forms, every, strict=True)]
-    is_left_in_setting = commits and not behind and calls[-1].hot.leaves_answer
+    is_left_in_setting = commits and not behind and calls[-1].statement.leaves_answer
 
     def joined(texts: Sequence[str]) -> str:
         if not commits:
@@ -366,5 +370,5 @@ def _answered_at_last(
     cursor.close()
     if rows and not is_left_in_setting:
         rows = forms[-1].understood(rows, cursor.description)
-    nothing = HotAnswer((), 0, 0)
-    return [*[nothing] * (len(every) - 1), HotAnswer(rows, cursor.rowcount, 0)]
+    nothing = StatementResult((), 0, 0)
+    return [*[nothing] * (len(every) - 1), StatementResult(rows, cursor.rowcount, 0)]

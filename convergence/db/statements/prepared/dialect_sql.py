@@ -74,7 +74,7 @@ class _Prepared:
 
 
 @dataclass(slots=True)
-class HotForm:
+class DialectStatement:
     """A statement in the language of one server.
 
     :param given: the name of each value in the text, and what makes of it what the driver takes.
@@ -139,7 +139,7 @@ class HotForm:
         return self.read
 
 
-def form_of(dialect: Dialect, statement: Statement, names: Sequence[str]) -> HotForm:
+def form_of(dialect: Dialect, statement: Statement, names: Sequence[str]) -> DialectStatement:
     """A statement in the language of one server.
 
     :param names: of an INSERT, its columns.
@@ -162,4 +162,4 @@ def form_of(dialect: Dialect, statement: Statement, names: Sequence[str]) -> Hot
     order = tuple(compiled.positiontup) if compiled.positional else None
     text = str(compiled)
     prepared = _Prepared.of(text) if dialect.name == 'postgresql' else None
-    return HotForm(dialect, text, tuple(given), fixed, order, columns, prepared, unpack)
+    return DialectStatement(dialect, text, tuple(given), fixed, order, columns, prepared, unpack)

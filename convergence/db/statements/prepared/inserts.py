@@ -21,15 +21,15 @@ from sqlalchemy import Column, ColumnElement, String, Table, bindparam, insert, 
 from sqlalchemy.engine import Connection, Dialect
 
 from convergence.db.schema.columns import Sealable, dumps
-from convergence.db.statements.prepared.batch import LONGEST, Writes
-from convergence.db.statements.prepared.statement import Hot, executed
+from convergence.db.statements.prepared.batch import LONGEST, StatementBatch
+from convergence.db.statements.prepared.statement import PreparedStatement, executed
 
 _DIFFERENCES = 'differences'
 """The parameter with what rows differ in: a list of objects, which lack what is NULL."""
 
 
 @dataclass(eq=False, slots=True)
-class HotRows:
+class ManyRowsInsert:
     """An INSERT of any number of rows.
 
     :param names: the columns; others have the defaults that the server knows.
@@ -39,13 +39,13 @@ class HotRows:
     table: Table
     names: tuple[str, ...]
     differing: tuple[str, ...]
-    _hots: dict[tuple[str, tuple[str, ...]], Hot] = field(default_factory=dict)
-    _one: Hot = field(init=False)
+    _statements: dict[tuple[str, tuple[str, ...]], PreparedStatement] = field(default_factory=dict)
+    _one: PreparedStatement = field(init=False)
 
     def __post_init__(self) -> None:
-        self._one = Hot(insert(self.table), self.names)
+        self._one = PreparedStatement(insert(self.table), self.names)
 
-    def add(self, writes: Writes, columns: Mapping[str, Sequence[Any]]) -> None:
+    def add(self, batch: StatementBatch, columns: Mapping[str, Sequence[Any]]) -> None:
         """Store rows.
 
         :param columns: the values of all rows, for each column.
@@ -54,29 +54,31 @@ class HotRows:
         if not columns[self.names[0]]:
             return
         same = {name: values[0] for name, values in columns.items() if _is_same(self.table.c[name].type, values)}
-        dialect = writes.connection.dialect
+        dialect = batch.connection.dialect
         if dialect.name == 'sqlite':
-            self._repeat(writes.connection, columns, same)
+            self._repeat(batch.connection, columns, same)
             return
         is_usual = all(name in same or name in self.differing for name in self.names)
         differing = self.differing if is_usual else self.names
-        hot = self._hot(dialect, differing)
+        statement = self._statement(dialect, differing)
         values = {f'new_{name}': same[name] for name in self.names if name not in differing}
         writers = {name: self.table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in differing}
         written = _written(writers.items(), columns, same)
         for piece in _pieces(written):
-            writes.add(hot.call({**values, _DIFFERENCES: piece}))
+            batch.add(statement.call({**values, _DIFFERENCES: piece}))
 
-    def _hot(self, dialect: Dialect, differing: tuple[str, ...]) -> Hot:
-        hot = self._hots.get((dialect.name, differing))
-        if hot is None:
+    def _statement(self, dialect: Dialect, differing: tuple[str, ...]) -> PreparedStatement:
+        statement = self._statements.get((dialect.name, differing))
+        if statement is None:
             of = self.table.c
             source, read = _READ[dialect.name](dialect, [of[name] for name in differing])
             shared = [name for name in self.names if name not in differing]
             given = [bindparam(f'new_{name}', type_=of[name].type) for name in shared]
             rows = select(*read, *given).select_from(text(source))
-            hot = self._hots[dialect.name, differing] = Hot(insert(self.table).from_select([*differing, *shared], rows))
-        return hot
+            statement = self._statements[dialect.name, differing] = PreparedStatement(
+                insert(self.table).from_select([*differing, *shared], rows)
+            )
+        return statement
 
     def _repeat(self, connection: Connection, columns: Mapping[str, Sequence[Any]], same: Mapping[str, object]) -> None:
         form = self._one.form(connection.dialect)

@@ -34,14 +34,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.engine import Connection, Dialect
 
-from convergence.db.statements.prepared.dialect_sql import HotForm, Statement, form_of
+from convergence.db.statements.prepared.dialect_sql import DialectStatement, Statement, form_of
 
 DriverCursor: TypeAlias = Any
 """That of a driver."""
 
 
 @dataclass(eq=False, slots=True)
-class Hot:
+class PreparedStatement:
     """A statement without lists of variable length.
 
     :param statement: an INSERT must be of one row, and answer nothing.
@@ -55,9 +55,9 @@ class Hot:
     names: tuple[str, ...] = ()
     leaves_answer: bool = False
     if_so: Callable[[ColumnElement[bool]], Statement] | None = None
-    _forms: weakref.WeakKeyDictionary[Dialect, HotForm] = field(default_factory=weakref.WeakKeyDictionary)
-    _refusing: dict[int, Hot] = field(default_factory=dict)
-    _checking: dict[int, Hot | None] = field(default_factory=dict)
+    _forms: weakref.WeakKeyDictionary[Dialect, DialectStatement] = field(default_factory=weakref.WeakKeyDictionary)
+    _refusing: dict[int, PreparedStatement] = field(default_factory=dict)
+    _checking: dict[int, PreparedStatement | None] = field(default_factory=dict)
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Carry it out; how many rows it found.
@@ -88,11 +88,11 @@ class Hot:
         cursor.close()
         return rows
 
-    def call(self, values: Mapping[str, Any]) -> HotCall:
+    def call(self, values: Mapping[str, Any]) -> BoundStatement:
         """It, with its values, for those who send it later."""
-        return HotCall(self, values)
+        return BoundStatement(self, values)
 
-    def refusing(self, wanted: int = 1) -> Hot:
+    def refusing(self, wanted: int = 1) -> PreparedStatement:
         """The same for PostgreSQL, of an UPDATE or DELETE: it fails where it finds none, or other than so many, if more
         than one is wanted. Where one is, it names its row by the key.
         """
@@ -100,10 +100,10 @@ class Hot:
             changing: Any = self.statement
             found = changing.returning(literal(1).label('found')).cte('found')
             count = func.count() if wanted == 1 else _one_where(func.count() == literal_column(str(wanted)))
-            self._refusing[wanted] = Hot(select(refused_where_none(count)).select_from(found))
+            self._refusing[wanted] = PreparedStatement(select(refused_where_none(count)).select_from(found))
         return self._refusing[wanted]
 
-    def checking(self, wanted: int = 1) -> Hot | None:
+    def checking(self, wanted: int = 1) -> PreparedStatement | None:
         """The same for MariaDB and MySQL, behind another one in the same text: it fails where that has found other than
         so many rows. None: it cannot.
         """
@@ -114,7 +114,7 @@ class Hot:
                 changed = self.statement.where(is_as_wanted)
             elif self.if_so is not None:
                 changed = self.if_so(is_as_wanted)
-            self._checking[wanted] = Hot(changed) if changed is not None else None
+            self._checking[wanted] = PreparedStatement(changed) if changed is not None else None
         return self._checking[wanted]
 
     def _executed(self, connection: Connection, values: Mapping[str, Any]) -> Any:
@@ -128,7 +128,7 @@ class Hot:
 
         return executed(connection, form.text, form.parameters(values), send)
 
-    def form(self, dialect: Dialect) -> HotForm:
+    def form(self, dialect: Dialect) -> DialectStatement:
         """It in the language of one server."""
         form = self._forms.get(dialect)
         if form is None:
@@ -137,60 +137,62 @@ class Hot:
 
 
 @dataclass(frozen=True, slots=True)
-class HotCall:
+class BoundStatement:
     """A statement, and the values that it is to be carried out with."""
 
-    hot: Hot
+    statement: PreparedStatement
     values: Mapping[str, Any]
 
-    def refusing(self, wanted: int = 1) -> HotCall:
-        """See `Hot.refusing`."""
-        return HotCall(self.hot.refusing(wanted), self.values)
+    def refusing(self, wanted: int = 1) -> BoundStatement:
+        """See `PreparedStatement.refusing`."""
+        return BoundStatement(self.statement.refusing(wanted), self.values)
 
-    def checking(self, wanted: int = 1) -> HotCall | None:
-        """See `Hot.checking`."""
-        checking = self.hot.checking(wanted)
-        return None if checking is None else HotCall(checking, self.values)
+    def checking(self, wanted: int = 1) -> BoundStatement | None:
+        """See `PreparedStatement.checking`."""
+        checking = self.statement.checking(wanted)
+        return None if checking is None else BoundStatement(checking, self.values)
 
 
 @dataclass(eq=False, slots=True)
-class HotList:
+class PreparedListStatement:
     """A statement with a list of variable length: there is one text for every power of two.
 
     :param name: the parameter with the list, which is not empty.
     :param build: makes the statement, with `among` where the list stands, for a number of members.
-    :param leaves_answer: see `Hot`.
+    :param leaves_answer: see `PreparedStatement`.
     """
 
     name: str
     build: Callable[[int], Statement]
     leaves_answer: bool = False
-    _of_length: dict[int, Hot] = field(default_factory=dict)
+    _of_length: dict[int, PreparedStatement] = field(default_factory=dict)
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[list[Any]]:
-        """The rows of its answer; see `Hot.all`."""
-        hot, given = self._with(values)
-        return hot.all(connection, given)
+        """The rows of its answer; see `PreparedStatement.all`."""
+        statement, given = self._with(values)
+        return statement.all(connection, given)
 
     def write(self, connection: Connection, values: Mapping[str, Any]) -> int:
-        """Carry it out; how many rows it found; see `Hot.write`."""
-        hot, given = self._with(values)
-        return hot.write(connection, given)
+        """Carry it out; how many rows it found; see `PreparedStatement.write`."""
+        statement, given = self._with(values)
+        return statement.write(connection, given)
 
-    def call(self, values: Mapping[str, Any]) -> HotCall:
+    def call(self, values: Mapping[str, Any]) -> BoundStatement:
         """It, with its values, for those who send it later."""
-        return HotCall(*self._with(values))
+        return BoundStatement(*self._with(values))
 
-    def _with(self, values: Mapping[str, Any]) -> tuple[Hot, dict[str, Any]]:
+    def _with(self, values: Mapping[str, Any]) -> tuple[PreparedStatement, dict[str, Any]]:
         """The statement for a list of this length, and what it is given."""
         members = values[self.name]
         length = 1 << (len(members) - 1).bit_length()
-        hot = self._of_length.get(length)
-        if hot is None:
-            hot = self._of_length[length] = Hot(self.build(length), leaves_answer=self.leaves_answer)
+        statement = self._of_length.get(length)
+        if statement is None:
+            statement = self._of_length[length] = PreparedStatement(
+                self.build(length), leaves_answer=self.leaves_answer
+            )
         # The last one stands for the places that are left: in a set it counts once.
         padded = (*members, *[members[-1]] * (length - len(members)))
-        return hot, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
+        return statement, {**values, **{f'{self.name}_{place}': each for place, each in enumerate(padded)}}
 
 
 FEW = 16
@@ -198,7 +200,7 @@ FEW = 16
 
 
 @dataclass(eq=False, slots=True)
-class FewRows:
+class FewRowsInsert:
     """An INSERT of one row, or of a few in one statement: there is one text for each number of them.
 
     Many are a matter of `convergence.db.statements.prepared.inserts`.
@@ -208,18 +210,20 @@ class FewRows:
 
     table: Table
     names: tuple[str, ...]
-    _of_count: dict[int, Hot] = field(default_factory=dict)
+    _of_count: dict[int, PreparedStatement] = field(default_factory=dict)
 
-    def call(self, rows: Sequence[Mapping[str, Any]]) -> HotCall:
+    def call(self, rows: Sequence[Mapping[str, Any]]) -> BoundStatement:
         """It, with its values, for those who send it later: from one to `FEW` rows."""
         given = {f'{name}_{place}': row[name] for place, row in enumerate(rows) for name in self.names}
-        return self._hot(len(rows)).call(given)
+        return self._statement(len(rows)).call(given)
 
-    def _hot(self, count: int) -> Hot:
-        hot = self._of_count.get(count)
-        if hot is None:
-            hot = self._of_count[count] = Hot(self._insert(count), if_so=partial(self._insert, count))
-        return hot
+    def _statement(self, count: int) -> PreparedStatement:
+        statement = self._of_count.get(count)
+        if statement is None:
+            statement = self._of_count[count] = PreparedStatement(
+                self._insert(count), if_so=partial(self._insert, count)
+            )
+        return statement
 
     def _insert(self, count: int, is_so: ColumnElement[bool] | None = None) -> Insert:
         kinds = [(name, self.table.c[name].type) for name in self.names]

@@ -33,12 +33,12 @@ from convergence.db.repositories.observations.rows import (
 from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, STACK
 from convergence.db.schema.row_columns import STACK_COLUMNS, chunks
-from convergence.db.statements.prepared.statement import Hot, HotList, among
+from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 
 _AT_STACK = [column.name for column in OBSERVATION_COLUMNS].index('stack_id')
-_WAS_WANTED_SINCE = OBSERVATION.c.wanted_at >= OBSERVATION.c.leased_at
+_WAS_WANTED_SINCE = OBSERVATION.c.requested_at >= OBSERVATION.c.leased_at
 # Sent for each batch, again and again.
-_DUE = Hot(
+_DUE = PreparedStatement(
     select(OBSERVATION.c.resource_id)
     .where(OBSERVATION.c.due_at <= asked_at())
     .order_by(OBSERVATION.c.due_at)
@@ -47,7 +47,7 @@ _DUE = Hot(
 )
 # The first of an index, as `min` is not on every server where something is taken away from it.
 _NEXT_DUE = select(OBSERVATION.c.due_at - database_now()).order_by(OBSERVATION.c.due_at).limit(1)
-_LEASE = HotList(
+_LEASE = PreparedListStatement(
     'keys',
     lambda length: (
         update(OBSERVATION)
@@ -62,7 +62,7 @@ _LEASE = HotList(
 _LET_GO = (
     update(OBSERVATION).where(OBSERVATION.c.resource_id.in_(bindparam('keys', expanding=True))).values(holder=None)
 )
-_READ_LEASED = HotList(
+_READ_LEASED = PreparedListStatement(
     'keys',
     lambda length: (
         select(*OBSERVATION_COLUMNS, *NEEDED_COLUMNS)
@@ -71,7 +71,7 @@ _READ_LEASED = HotList(
         .where(among(OBSERVATION.c.resource_id, 'keys', length))
     ),
 )
-_READ_HELD = HotList(
+_READ_HELD = PreparedListStatement(
     'keys',
     lambda length: (
         select(OBSERVATION.c.resource_id, RESOURCE.c.fence)
@@ -79,10 +79,12 @@ _READ_HELD = HotList(
         .where(among(OBSERVATION.c.resource_id, 'keys', length), OBSERVATION.c.holder == bindparam('lessee'))
     ),
 )
-_READ_STACKS = HotList('keys', lambda length: select(*STACK_COLUMNS).where(among(STACK.c.id, 'keys', length)))
+_READ_STACKS = PreparedListStatement(
+    'keys', lambda length: select(*STACK_COLUMNS).where(among(STACK.c.id, 'keys', length))
+)
 
 
-class LookRows(ObservationRows):
+class ObservationLeases(ObservationRows):
     """Hands out what is to be looked at, and keeps what was seen."""
 
     def due_in_s(self) -> float | None:
@@ -112,7 +114,7 @@ class LookRows(ObservationRows):
             over = [row[0] for row in found if _is_over(stacks.get(row[_AT_STACK]))]
             if over:
                 connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(over)))
-            # What is known of a row that is gone waits for what took its place (`enrol`): how often it was repaired.
+            # What is known of a row that is gone waits for what took its place (`schedule`): how often it was repaired.
             there = [row for row in found if row[AT_ROW] is not None and row[0] not in over]
             leased = [_leased(row, stacks[row[_AT_STACK]]) for row in there]
             leased = [each for each in leased if is_observable(each.stack, each.row)]
@@ -180,7 +182,7 @@ class LookRows(ObservationRows):
                 if resource_ids is not None:
                     mine.append(OBSERVATION.c.resource_id.in_(list(resource_ids)))
                 due_at = case((present, OBSERVATION.c.due_at), else_=now)
-                values = {'wanted_at': now, 'wanted_by': source, 'due_at': due_at}
+                values = {'requested_at': now, 'requested_by': source, 'due_at': due_at}
                 connection.execute(update(OBSERVATION).where(*mine).values(**values))
             return now
 
@@ -196,7 +198,7 @@ class LookRows(ObservationRows):
                     .select_from(WITH_ROW.join(STACK, STACK.c.id == OBSERVATION.c.stack_id))
                     .where(
                         OBSERVATION.c.stack_id.in_(some),
-                        OBSERVATION.c.wanted_at.is_not(None),
+                        OBSERVATION.c.requested_at.is_not(None),
                         STACK.c.status != Status.IN_PROGRESS,
                         STACK.c.action.not_in(NEVER_UP),
                         RESOURCE.c.status == Status.COMPLETE,
@@ -218,13 +220,13 @@ def _kept(
     now, table = database_now(), OBSERVATION.c
     values: list[tuple[Any, Any]] = [
         (table.due_at, case((_WAS_WANTED_SINCE, now), else_=now + pause_s)),
-        (table.wanted_by, case((_WAS_WANTED_SINCE, table.wanted_by), else_=null())),
-        (table.wanted_at, case((_WAS_WANTED_SINCE, table.wanted_at), else_=null())),
-        (table.looked_at, table.leased_at),
+        (table.requested_by, case((_WAS_WANTED_SINCE, table.requested_by), else_=null())),
+        (table.requested_at, case((_WAS_WANTED_SINCE, table.requested_at), else_=null())),
+        (table.observed_at, table.leased_at),
         (table.repairs, case((is_settled, 0), else_=table.repairs)),
         (table.given_up, case((is_settled, False), else_=table.given_up)),
         (table.source, source),
-        (table.alike, table.alike + 1 if look is None else 1),
+        (table.same_results, table.same_results + 1 if look is None else 1),
         (table.holder, None),
     ]
     if look is not None:
@@ -251,13 +253,13 @@ def _keeping(look: ObservationUpdate, holder: str) -> Update:
 def _keeping_alike(length: int) -> Update:
     """The statement that keeps of some objects that they are as they were."""
     mine = and_(among(OBSERVATION.c.resource_id, 'keys', length), OBSERVATION.c.holder == bindparam('lessee'))
-    is_settled = and_(OBSERVATION.c.found == ObservedState.HEALTHY, OBSERVATION.c.alike >= SETTLED - 1)
+    is_settled = and_(OBSERVATION.c.found == ObservedState.HEALTHY, OBSERVATION.c.same_results >= SETTLED - 1)
     pause_s: Any = bindparam('pause_s', type_=Double())
     kept = _kept(bindparam('seen_by', type_=OBSERVATION.c.source.type), pause_s, is_settled=is_settled)
     return update(OBSERVATION).where(mine).ordered_values(*kept)
 
 
-_KEEP_ALIKE = HotList('keys', _keeping_alike)
+_KEEP_ALIKE = PreparedListStatement('keys', _keeping_alike)
 
 
 def _leased(values: Sequence[Any], stack: Stack) -> Leased:

@@ -83,13 +83,18 @@ def test_rows_may_differ_in_every_column(backend: Backend) -> None:
         id='R0',
         nothing_made=True,
         clearing=True,
-        mendable=True,
+        repairable=True,
         revocation='by chance',
         accepted=Acceptance({'p': True}, {'p': 1}),
         crash_count=3,
         deadline=9.25,
     )
-    rows = (full, new_row(1), replace(full, id='R2', mendable=False, fence=2**31 - 1), new_row(3, status_reason='why'))
+    rows = (
+        full,
+        new_row(1),
+        replace(full, id='R2', repairable=False, fence=2**31 - 1),
+        new_row(3, status_reason='why'),
+    )
     backend.write(InsertResources(rows))
     assert read(backend) == {row.id: row for row in rows}
 

@@ -1,13 +1,13 @@
 """The first tables.
 
-Revision: 0001. Follows: nothing. Frozen with the first release: from then on a change is a migration of its own.
+Revision: 0001_first_tables. Follows: nothing. Frozen with the first release: each later change is a new migration.
 """
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
-revision = '0001'
+revision = '0001_first_tables'
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -105,7 +105,7 @@ def upgrade() -> None:
         sa.Column('cleared_traversal_id', sa.String(length=36)),
         sa.Column('nothing_made', sa.Boolean(), nullable=False),
         sa.Column('clearing', sa.Boolean(), nullable=False),
-        sa.Column('mendable', sa.Boolean(), nullable=False),
+        sa.Column('repairable', sa.Boolean(), nullable=False),
         sa.Column('accepted', LONG_TEXT, nullable=True),
         sa.Column('handover', sa.String(length=16)),
         sa.Column('revocation', sa.String(length=64), nullable=False),
@@ -173,7 +173,7 @@ def upgrade() -> None:
         sa.Column('credentials_id', sa.String(length=36), nullable=True),
         sa.Column('previous_good_template_id', sa.String(length=36), nullable=True),
         sa.Column('drift_policy', sa.String(16), nullable=False),
-        sa.Column('policy_told', sa.Boolean(), nullable=False),
+        sa.Column('policy_propagated', sa.Boolean(), nullable=False),
         sa.Column('lock_count', sa.Integer(), server_default='0', nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_stack')),
         sa.UniqueConstraint('project_id', 'live_name', name=op.f('uq_stack_project_id_live_name')),
@@ -263,8 +263,8 @@ def upgrade() -> None:
         sa.Column('scaling', LONG_TEXT, nullable=True),
         sa.Column('repair_attempt', sa.Integer(), nullable=False),
         sa.Column('swept', sa.Boolean(), nullable=False),
-        sa.Column('told_at', sa.Double(), nullable=True),
-        sa.Column('enrolled', sa.Boolean(), nullable=False),
+        sa.Column('progress_notified_at', sa.Double(), nullable=True),
+        sa.Column('observations_scheduled', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_traversal')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
@@ -272,7 +272,7 @@ def upgrade() -> None:
     )
     op.create_index('ix_traversal_stack_id_started_at', 'traversal', ['stack_id', 'started_at'], unique=False)
     op.create_index('ix_traversal_swept_status', 'traversal', ['swept', 'status'], unique=False)
-    op.create_index('ix_traversal_enrolled', 'traversal', ['enrolled'], unique=False)
+    op.create_index('ix_traversal_enrolled', 'traversal', ['observations_scheduled'], unique=False)
     op.create_index('ix_traversal_repair_attempt_status', 'traversal', ['repair_attempt', 'status'], unique=False)
     op.create_table(
         'observation',
@@ -285,12 +285,12 @@ def upgrade() -> None:
         sa.Column('live', LONG_TEXT, nullable=True),
         sa.Column('reason', LONG_TEXT, nullable=False),
         sa.Column('since', sa.Double(), nullable=False),
-        sa.Column('alike', sa.Integer(), nullable=False),
-        sa.Column('looked_at', sa.Double(), nullable=True),
+        sa.Column('same_results', sa.Integer(), nullable=False),
+        sa.Column('observed_at', sa.Double(), nullable=True),
         sa.Column('source', sa.String(16), nullable=False),
         sa.Column('due_at', sa.Double(), nullable=False),
-        sa.Column('wanted_at', sa.Double(), nullable=True),
-        sa.Column('wanted_by', sa.String(16), nullable=True),
+        sa.Column('requested_at', sa.Double(), nullable=True),
+        sa.Column('requested_by', sa.String(16), nullable=True),
         sa.Column('holder', sa.String(length=36), nullable=True),
         sa.Column('leased_at', sa.Double(), nullable=True),
         sa.Column('policy', sa.String(16), nullable=False),
@@ -420,13 +420,13 @@ def upgrade() -> None:
         sa.Column('user_id', sa.String(length=255), nullable=True),
         sa.Column('about', sa.String(16), nullable=False),
         sa.Column('details', LONG_TEXT, nullable=True),
-        sa.Column('fanned', sa.Boolean(), nullable=False),
+        sa.Column('fanned_out', sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint('sequence', name=op.f('pk_outbox')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
-    op.create_index('ix_outbox_fanned_sequence', 'outbox', ['fanned', 'sequence'], unique=False)
+    op.create_index('ix_outbox_fanned_sequence', 'outbox', ['fanned_out', 'sequence'], unique=False)
     op.create_table(
         'webhook',
         sa.Column('id', sa.String(length=36), nullable=False),
@@ -437,8 +437,8 @@ def upgrade() -> None:
         sa.Column('host', sa.String(length=255), nullable=False),
         sa.Column('created_at', sa.Double(), nullable=False),
         sa.Column('attempts', sa.Integer(), nullable=False),
-        sa.Column('again_at', sa.Double(), nullable=True),
-        sa.Column('told_at', sa.Double(), nullable=True),
+        sa.Column('next_attempt_at', sa.Double(), nullable=True),
+        sa.Column('delivered_at', sa.Double(), nullable=True),
         sa.Column('reason', LONG_TEXT, nullable=False),
         sa.Column('given_up', sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_webhook')),
@@ -472,13 +472,13 @@ def upgrade() -> None:
         sa.Column('created_at', sa.Double(), nullable=False),
         sa.Column('attempts', sa.Integer(), nullable=False),
         sa.Column('reason', LONG_TEXT, nullable=False),
-        sa.Column('again_at', sa.Double(), nullable=True),
+        sa.Column('next_attempt_at', sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_credentials')),
         mysql_charset='utf8mb4',
         mysql_collate='utf8mb4_bin',
         mysql_engine='InnoDB',
     )
-    op.create_index('ix_credentials_status_again_at', 'credentials', ['status', 'again_at'], unique=False)
+    op.create_index('ix_credentials_status_again_at', 'credentials', ['status', 'next_attempt_at'], unique=False)
     op.create_index(op.f('ix_credentials_stack_id'), 'credentials', ['stack_id'], unique=False)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
 from convergence.core.observation import DriftPolicies, ObservationSource, ObservedState, Past, succession
-from convergence.db.records import Unenrolled
+from convergence.db.records import UnscheduledStack
 from convergence.db.repositories.observations.rows import FRESH, ObservationRows
 from convergence.db.schema.columns import asked_at, database_now
 from convergence.db.schema.models import OBSERVATION, RESOURCE, SERVICE, STACK, TRAVERSAL
@@ -40,7 +40,7 @@ _IS_COMPLETE = select(_PRESENT.c.status == Status.COMPLETE).where(_PRESENT.c.id 
 # before any row: a server that lags, and shows that it is over, shows from then on all that it has made.
 _TOP_OF = (
     select(
-        *(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_told),
+        *(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_propagated),
         *(_OVER.label('over'), _IS_COMPLETE.label('is_complete')),
     )
     .where(
@@ -60,7 +60,7 @@ UNENROLLED = (
     select(STACK.c.id, STACK.c.traversal_id)
     .join(TRAVERSAL, TRAVERSAL.c.id == STACK.c.traversal_id)
     .where(
-        TRAVERSAL.c.enrolled.is_(False),
+        TRAVERSAL.c.observations_scheduled.is_(False),
         TRAVERSAL.c.status.not_in(UNDER_WAY),
         STACK.c.status != Status.IN_PROGRESS,
         STACK.c.deleted_at.is_(None),
@@ -70,15 +70,17 @@ UNENROLLED = (
 )
 
 
-class EnrolmentRows(ObservationRows):
+class ObservationSchedules(ObservationRows):
     """Enrols the objects that are to be looked at."""
 
-    def unenrolled(self, limit: int) -> list[Unenrolled]:
+    def unscheduled(self, limit: int) -> list[UnscheduledStack]:
         """Stacks at rest that are to be enrolled; none while no observer runs."""
         with self._store.reading() as connection:
-            return [Unenrolled(*row) for row in connection.execute(UNENROLLED, {'limit': limit})]
+            return [UnscheduledStack(*row) for row in connection.execute(UNENROLLED, {'limit': limit})]
 
-    def enrol(self, stack: Unenrolled, intervals: Mapping[str, float], policies: DriftPolicies, limit: int) -> int:
+    def schedule(
+        self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
+    ) -> int:
         """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
 
         Where its operation is not seen to be over (it is under way, or a server lags) there may be others than seen:
@@ -94,7 +96,7 @@ class EnrolmentRows(ObservationRows):
         present = select(STACK.c.traversal_id).where(STACK.c.id == stack.stack_id).scalar_subquery()
         seen_to = and_(
             TRAVERSAL.c.stack_id == stack.stack_id,
-            TRAVERSAL.c.enrolled.is_(False),
+            TRAVERSAL.c.observations_scheduled.is_(False),
             or_(TRAVERSAL.c.id == stack.traversal_id, TRAVERSAL.c.id != present),
         )
 
@@ -102,7 +104,7 @@ class EnrolmentRows(ObservationRows):
             top = connection.execute(_TOP_OF, {'stack': stack.stack_id}).first()
             if top is None or top.drift_policy is not policies.of_stack:
                 return 0
-            if top.id == stack.stack_id and not top.policy_told:
+            if top.id == stack.stack_id and not top.policy_propagated:
                 _tell_policy(connection, top.id)
             # Read before the rows: else what somebody else enrols in between would seem to have none.
             known = [Past(*row) for row in connection.execute(_PAST.where(mine))]
@@ -115,16 +117,16 @@ class EnrolmentRows(ObservationRows):
             new = dict(list(missing.items())[:limit])
             _insert(connection, stack.stack_id, new, intervals, follows.before)
             # What somebody asked for while the stack was busy could not be looked at, and was put off.
-            put_off = update(OBSERVATION).where(mine, OBSERVATION.c.wanted_at.is_not(None))
+            put_off = update(OBSERVATION).where(mine, OBSERVATION.c.requested_at.is_not(None))
             connection.execute(put_off.values(due_at=database_now()))
             if top.over == stack.traversal_id and len(missing) <= limit:
                 # Not before all that follows them is known of.
                 for some in chunks(sorted(follows.over)):
                     connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(some)))
-                connection.execute(update(TRAVERSAL).where(seen_to).values(enrolled=True))
+                connection.execute(update(TRAVERSAL).where(seen_to).values(observations_scheduled=True))
             return len(new)
 
-        return self._store.write(write, self.enrol)
+        return self._store.write(write, self.schedule)
 
 
 def _with_object(stack_id: str, types: Collection[str]) -> Select[Any]:
@@ -153,7 +155,7 @@ def _tell_policy(connection: Connection, root_id: str) -> None:
         connection.execute(by_key(update(TRAVERSAL), TRAVERSAL).where(repairs).values(repair_attempt=1))
         mine = OBSERVATION.c.stack_id.in_([row.id for row in some])
         connection.execute(update(OBSERVATION).where(mine).values(**FRESH))
-    connection.execute(update(STACK).where(STACK.c.id == root_id).values(policy_told=True))
+    connection.execute(update(STACK).where(STACK.c.id == root_id).values(policy_propagated=True))
 
 
 def _set_policies(connection: Connection, wanted: Mapping[Any, DriftPolicy]) -> None:
@@ -204,6 +206,6 @@ def _unseen(resource_id: str, stack_id: str, fence: int, now: float) -> dict[str
         'live': None,
         'reason': '',
         'since': now,
-        'alike': 0,
+        'same_results': 0,
         'source': ObservationSource.POLL,
     }

@@ -12,16 +12,16 @@ from sqlalchemy import bindparam, delete, event, func, insert, select, update
 
 from convergence.db.connections.counting import count
 from convergence.db.schema.models import DUTY, EVENT, PROJECT
-from convergence.db.statements.prepared.batch import LONGEST, Writes
-from convergence.db.statements.prepared.statement import FewRows, Hot, HotCall
+from convergence.db.statements.prepared.batch import LONGEST, StatementBatch
+from convergence.db.statements.prepared.statement import BoundStatement, FewRowsInsert, PreparedStatement
 from convergence.db.statements.store import Store
 from convergence.errors import Conflict, DatabaseUnavailable
 from tests.contract.test_connections import lose
 from tests.harness import Harness, emptied, things
 
-INSERT = Hot(insert(PROJECT), ('id',))
-TAKE = Hot(update(DUTY).where(DUTY.c.name == bindparam('duty')).values(holder=bindparam('new')))
-READ = Hot(select(DUTY.c.holder).where(DUTY.c.name == bindparam('duty')).with_for_update())
+INSERT = PreparedStatement(insert(PROJECT), ('id',))
+TAKE = PreparedStatement(update(DUTY).where(DUTY.c.name == bindparam('duty')).values(holder=bindparam('new')))
+READ = PreparedStatement(select(DUTY.c.holder).where(DUTY.c.name == bindparam('duty')).with_for_update())
 
 
 @pytest.fixture(params=['mariadb', 'postgresql'])
@@ -34,7 +34,7 @@ def is_postgresql(engine: Any) -> bool:
     return bool(engine.dialect.name == 'postgresql')
 
 
-def project(name: str) -> HotCall:
+def project(name: str) -> BoundStatement:
     return INSERT.call({'id': name})
 
 
@@ -48,22 +48,22 @@ def stored(engine: Any) -> list[str]:
         return sorted(connection.execute(select(PROJECT.c.id)).scalars())
 
 
-def write(engine: Any, *calls: HotCall | tuple[HotCall, str]) -> None:
+def write(engine: Any, *calls: BoundStatement | tuple[BoundStatement, str]) -> None:
     """Carry them out in a transaction; a pair has to find one row."""
 
     def act(connection: Any) -> None:
-        writes = Writes(connection)
+        batch = StatementBatch(connection)
         for call in calls:
             if isinstance(call, tuple):
-                writes.add_one(*call)
+                batch.add_one(*call)
             else:
-                writes.add(call)
-        writes.send_with_commit()
+                batch.add(call)
+        batch.send_with_commit()
 
     Store(engine, patience_s=0.0).write(act, act)
 
 
-def sent_by(engine: Any, *calls: HotCall | tuple[HotCall, str]) -> Counter[str]:
+def sent_by(engine: Any, *calls: BoundStatement | tuple[BoundStatement, str]) -> Counter[str]:
     sent: Counter[str] = Counter()
     stop = count(engine, lambda kind: sent.update([kind]))
     try:
@@ -94,16 +94,16 @@ def test_what_may_refuse_is_known_before_the_commit(engine: Any) -> None:
     assert stored(engine) == ['a', 'b', 'c', 'd']
 
 
-FEW_EVENTS = FewRows(EVENT, ('id', 'stack_id', 'action', 'status', 'reason', 'at'))
+FEW_EVENTS = FewRowsInsert(EVENT, ('id', 'stack_id', 'action', 'status', 'reason', 'at'))
 
 
-def told(name: str) -> HotCall:
+def told(name: str) -> BoundStatement:
     one = {'id': name, 'stack_id': 's', 'action': 'CREATE', 'status': 'COMPLETE', 'reason': '', 'at': 1.5}
     return FEW_EVENTS.call([one, {**one, 'id': f'{name}2'}])
 
 
-READ_ALONE = Hot(select(DUTY.c.name).where(DUTY.c.name == 'nobody'))
-FORGET = Hot(delete(DUTY).where(DUTY.c.name == 'nobody'))
+READ_ALONE = PreparedStatement(select(DUTY.c.name).where(DUTY.c.name == 'nobody'))
+FORGET = PreparedStatement(delete(DUTY).where(DUTY.c.name == 'nobody'))
 
 
 @pytest.mark.parametrize('next_one', ['update', 'delete', 'insert', 'read', 'another', 'nothing'])
@@ -184,9 +184,9 @@ def test_a_connection_that_is_lost_is_told_as_such(engine: Any) -> None:
 
 def test_what_was_left_for_the_commit_is_forgotten_where_there_is_none(engine: Any) -> None:
     def act(connection: Any) -> None:
-        writes = Writes(connection)
-        writes.add(project('a'))
-        writes.send_with_commit()
+        batch = StatementBatch(connection)
+        batch.add(project('a'))
+        batch.send_with_commit()
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -203,7 +203,11 @@ def test_each_of_what_is_read_together_sees_what_was_committed_before_its_turn(e
     def wait() -> None:
         with engine.connect() as connection:
             taken.set()
-            read.extend(Writes(connection).read(READ.call({'duty': name}), Hot(select(PROJECT.c.id)).call({})))
+            read.extend(
+                StatementBatch(connection).read(
+                    READ.call({'duty': name}), PreparedStatement(select(PROJECT.c.id)).call({})
+                )
+            )
 
     with engine.connect() as holder:
         holder.execute(update(DUTY).where(DUTY.c.name == name).values(holder='me'))
