@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 from convergence_simulator.memory.store import MemoryStore
-from convergence_simulator.storage import ports as memory_ports
+from convergence_simulator.stores.storage import ports as memory_ports
 
 from convergence.core.claim import Worker
 from convergence.core.model import MAX_BATCH_NODES, NodeStatus, Status

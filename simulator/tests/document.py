@@ -16,12 +16,12 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-from convergence_simulator.choices import Choices
-from convergence_simulator.explore import Grain
-from convergence_simulator.faults import Faults
-from convergence_simulator.report import tell
-from convergence_simulator.run import Mode, RunPlan
-from convergence_simulator.story import Story
+from convergence_simulator.runs.explore import Grain
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.runs.report import tell
+from convergence_simulator.runs.story import Story
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'how-it-works.rst'
 SEEDS = 3000

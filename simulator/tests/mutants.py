@@ -23,12 +23,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
-from convergence_simulator.run import Run, RunPlan
-from convergence_simulator.sqlstore import in_sqlite
-from convergence_simulator.storage import Storage, in_memory
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.stores.storage import Storage, in_memory
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.core.model import DISPATCH_WINDOW
 

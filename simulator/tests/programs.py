@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convergence_simulator.batch import load
-from convergence_simulator.language import Scenario
+from convergence_simulator.runs.batch import load
+from convergence_simulator.scenarios.language import Scenario
 
 CHAIN = """
 wanted = Template({'A': RsrcDef({'a': 'x'}), 'B': RsrcDef({'a': GetAtt('A', 'a')})})

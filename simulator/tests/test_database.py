@@ -1,7 +1,7 @@
 """What simulations ask of a real database."""
 
 import pytest
-from convergence_simulator.database import all_rows
+from convergence_simulator.stores.database import all_rows
 from sqlalchemy import event, update
 
 from convergence.core.effects import Decision, InsertStack

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
-from convergence_simulator.run import Run, RunPlan
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 ROOT = Path(__file__).parents[2]
 NAMES = (

@@ -7,10 +7,10 @@ import sys
 from dataclasses import replace
 
 import pytest
-from convergence_simulator.explore import Bound, Grain, explore
-from convergence_simulator.faults import Faults
-from convergence_simulator.kernel import Kernel
-from convergence_simulator.run import RunPlan
+from convergence_simulator.runs.explore import Bound, Grain, explore
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.world.faults import Faults
+from convergence_simulator.world.kernel import Kernel
 
 from convergence.core.check import begin
 from convergence.core.effects import UpdateResource

@@ -4,15 +4,16 @@ import logging
 from pathlib import Path
 
 import pytest
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
 from convergence_simulator.memory.look import Lag
 from convergence_simulator.memory.reader import MemoryReader
 from convergence_simulator.memory.store import MemoryStore
-from convergence_simulator.run import Run, RunPlan
-from convergence_simulator.sqlstore import in_sqlite
-from convergence_simulator.storage import in_memory
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.stores.storage import in_memory
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.core.effects import Decision, InsertResources, InsertStack, InsertTraversal
 from convergence.core.model import Action, Status, TraversalStatus

@@ -4,11 +4,11 @@ import logging
 from pathlib import Path
 
 import pytest
-from convergence_simulator.batch import execute, load
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.run import RunPlan
-from convergence_simulator.sqlstore import in_sqlite
+from convergence_simulator.runs.batch import execute, load
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = 'tests/scenarios/'

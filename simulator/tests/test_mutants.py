@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from convergence_simulator.batch import collecting_later
+from convergence_simulator.runs.batch import collecting_later
 
 from simulator.tests.mutants import MUTANTS, Edit, Mutant, hunt, sabotaged
 

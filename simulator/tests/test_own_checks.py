@@ -1,10 +1,10 @@
 """Checks by functions of a scenario: none at rest is skipped without a word, none is made at another moment."""
 
 import pytest
-from convergence_simulator.batch import execute, tally_of
-from convergence_simulator.choices import Choices
-from convergence_simulator.report import totals
-from convergence_simulator.run import Mode, RunPlan
+from convergence_simulator.runs.batch import execute, tally_of
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.runs.report import totals
+from convergence_simulator.world.choices import Choices
 
 from simulator.tests.programs import scenario
 

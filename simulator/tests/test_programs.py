@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from convergence_simulator.batch import execute, load
-from convergence_simulator.choices import Choices
 from convergence_simulator.cli.main import main
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
-from convergence_simulator.programs import program, shortened
-from convergence_simulator.run import RunPlan
+from convergence_simulator.runs.batch import execute, load
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.scenarios.programs import program, shortened
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from simulator.tests.mutants import MUTANTS, sabotaged
 

@@ -4,11 +4,12 @@ import logging
 from pathlib import Path
 
 import pytest
-from convergence_simulator.batch import collecting_later
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.language import Scenario
-from convergence_simulator.run import Mode, Run, RunPlan
+from convergence_simulator.runs.batch import collecting_later
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 DIRECTORY = Path(__file__).parents[2] / 'tests' / 'scenarios'
 SCENARIOS = [Scenario.load(path) for path in sorted(DIRECTORY.glob('*.py'))]

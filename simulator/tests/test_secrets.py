@@ -3,12 +3,13 @@
 import logging
 from pathlib import Path
 
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.invariants import CANARY
-from convergence_simulator.language import Scenario
-from convergence_simulator.run import Run, RunPlan
-from convergence_simulator.world import Watch
+from convergence_simulator.rules.invariants import CANARY
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.run import Run
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
+from convergence_simulator.world.world import Watch
 
 SCENARIO = Path(__file__).parents[2] / 'tests' / 'scenarios' / 'secrets_stay_secret.py'
 

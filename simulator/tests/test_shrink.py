@@ -1,11 +1,11 @@
 """A long schedule that fails is made short, and stays one that fails."""
 
 import pytest
-from convergence_simulator.batch import execute
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.run import RunPlan
-from convergence_simulator.shrink import read, shrink, written
+from convergence_simulator.runs.batch import execute
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.shrink import read, shrink, written
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 from hypothesis import given
 from hypothesis import strategies as st
 

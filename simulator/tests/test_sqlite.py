@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from convergence_simulator.batch import execute, load
-from convergence_simulator.choices import Choices
-from convergence_simulator.database import set_clock
-from convergence_simulator.faults import Faults
-from convergence_simulator.run import Mode, RunPlan
-from convergence_simulator.sqlstore import in_sqlite
+from convergence_simulator.runs.batch import execute, load
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.stores.database import set_clock
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.db.connections.database import connect
 from simulator.tests.programs import CHAIN, REPLACE, scenario

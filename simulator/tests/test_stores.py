@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 
 import pytest
-from convergence_simulator import batch
 from convergence_simulator.cli.main import FAILED, OK, main
 from convergence_simulator.cli.servers import server
-from convergence_simulator.faults import Faults
-from convergence_simulator.run import RunPlan
+from convergence_simulator.runs import batch
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.world.faults import Faults
 
 from convergence.db.statements.loading import nodes, plans, resources
 from convergence.db.statements.loading.locked_reads import LockedRead

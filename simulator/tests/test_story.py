@@ -1,10 +1,10 @@
 """Stories: what people read of a run."""
 
 import pytest
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.report import tell
-from convergence_simulator.run import Mode, RunPlan
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.runs.report import tell
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from simulator.tests.programs import CHAIN, REPLACE, program
 

@@ -14,12 +14,12 @@ from tests.architecture.source import PACKAGE, ROOT, SIMULATOR, is_within, sourc
 DOORS = {
     'cryptography': ('convergence.db.schema.sealing',),
     'networkx': ('convergence.core.graph',),
-    'sqlalchemy': ('convergence.db', 'migrations', 'convergence_simulator.database'),
+    'sqlalchemy': ('convergence.db', 'migrations', 'convergence_simulator.stores.database'),
     'oslo_db': ('convergence.db', 'migrations'),
     'alembic': ('convergence.db', 'migrations'),
     'oslo_messaging': ('convergence.rpc',),
     'eventlet': ('convergence.concurrency',),
-    'greenlet': ('convergence.concurrency', 'convergence_simulator.kernel'),
+    'greenlet': ('convergence.concurrency', 'convergence_simulator.world.kernel'),
     'threading': ('convergence.concurrency', 'convergence.rpc'),
     'concurrent.futures': ('convergence.concurrency',),
     'stevedore': ('convergence.resources',),
@@ -74,7 +74,7 @@ def lint(directory: Path) -> subprocess.CompletedProcess:
     return subprocess.run(
         [str(program), '--config', str(ROOT / 'setup.cfg'), '--no-cache'],
         cwd=directory,
-        env=os.environ | {'PYTHONPATH': os.pathsep.join((str(directory), str(directory / 'simulator')))},
+        env=os.environ | {'PYTHONPATH': os.pathsep.join((str(directory), str(SIMULATOR)))},
         capture_output=True,
         text=True,
         check=False,
@@ -98,10 +98,9 @@ def skeleton(directory: Path) -> Path:
             for name in layers:
                 (directory.joinpath(*container.split('.')) / name).mkdir(parents=True, exist_ok=True)
     package = directory / 'convergence'
-    for folder in (package, *package.rglob('*')):
+    simulator = directory / 'convergence_simulator'
+    for folder in (package, *package.rglob('*'), simulator, *simulator.rglob('*')):
         (folder / '__init__.py').touch()
-    (directory / 'simulator' / 'convergence_simulator').mkdir(parents=True)
-    (directory / 'simulator' / 'convergence_simulator' / '__init__.py').touch()
     return package
 
 

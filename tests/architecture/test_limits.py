@@ -37,15 +37,21 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'the arguments of the field, each by its name, and the credentials that come with them',
     (
         'large_classes',
-        'simulator/convergence_simulator/crew.py Crew',
+        'simulator/convergence_simulator/crew/crew.py Crew',
     ): 'it is messenger and processes at once, as its threads see it',
-    ('large_classes', 'simulator/convergence_simulator/run.py Run'): 'one method for each thing that can happen next',
     (
         'large_classes',
-        'simulator/convergence_simulator/things.py Thing',
+        'simulator/convergence_simulator/runs/run.py Run',
+    ): 'one method for each thing that can happen next',
+    (
+        'large_classes',
+        'simulator/convergence_simulator/cloud/things.py Thing',
     ): 'the contract of resource types, method by method',
-    ('large_classes', 'simulator/convergence_simulator/transition.py Memory'): 'one reader for each kind of effect',
-    ('large_classes', 'simulator/convergence_simulator/user.py User'): 'one method for each kind of request',
+    (
+        'large_classes',
+        'simulator/convergence_simulator/rules/transition.py Memory',
+    ): 'one reader for each kind of effect',
+    ('large_classes', 'simulator/convergence_simulator/runs/user.py User'): 'one method for each kind of request',
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
     ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
@@ -75,9 +81,12 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('vague_results', 'convergence/resources/manifest.py ManifestType.call_loaded'): 'what the method answers',
     (
         'vague_results',
-        'simulator/convergence_simulator/sqlstore.py CatchingUp.execute',
+        'simulator/convergence_simulator/stores/sqlstore.py CatchingUp.execute',
     ): 'a result of SQLAlchemy, or `Shown`',
-    ('vague_results', 'simulator/convergence_simulator/sqlstore.py Shown.first'): 'whatever row the statement asks for',
+    (
+        'vague_results',
+        'simulator/convergence_simulator/stores/sqlstore.py Shown.first',
+    ): 'whatever row the statement asks for',
     ('long_files', 'convergence/core/rows.py'): 'one value for each kind of row, with the meaning of every column',
     ('large_classes', 'convergence/engine/traversals/traversals.py Traversals'): 'whatever begins or ends a traversal',
     (
@@ -92,7 +101,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
     (
         'wide_functions',
-        'simulator/convergence_simulator/templates.py __init__',
+        'simulator/convergence_simulator/scenarios/templates.py __init__',
     ): 'whatever a scenario may say of a resource',
     ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',
 }

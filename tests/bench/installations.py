@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from convergence_simulator.launcher import LaunchedProcess, Launcher
+from convergence_simulator.real.launcher import LaunchedProcess, Launcher
 from oslo_context.context import RequestContext
 
 from convergence.cmd.assembly import EngineProcess, Parts, open_transport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convergence_simulator.launcher import Sections
+from convergence_simulator.real.launcher import Sections
 
 from convergence.concurrency import Executor
 from convergence.config import (

@@ -7,10 +7,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from convergence_simulator.batch import CHUNK, Chunk, execute, load
-from convergence_simulator.choices import Choices
-from convergence_simulator.faults import Faults
-from convergence_simulator.run import RunPlan
+from convergence_simulator.runs.batch import CHUNK, Chunk, execute, load
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 from convergence.errors import ConvergenceError
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
-from convergence_simulator.launcher import LaunchedProcess
+from convergence_simulator.real.launcher import LaunchedProcess
 
 from tests.chaos.cluster_servers import Galera, galera, pair
 from tests.chaos.goals import changed, counted, differences, twelve

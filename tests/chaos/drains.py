@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from convergence_simulator.launcher import LaunchedProcess
+from convergence_simulator.real.launcher import LaunchedProcess
 
 from tests.chaos.installation import Broken, Installation, until
 from tests.chaos.kinds import KINDS

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from convergence_simulator.launcher import LaunchedProcess
+from convergence_simulator.real.launcher import LaunchedProcess
 
 from convergence import errors
 from convergence.core.rows import Resource

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import pytest
-from convergence_simulator.storage import in_memory
+from convergence_simulator.stores.storage import in_memory
 
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.statements.store import Store

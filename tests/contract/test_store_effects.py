@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from typing import get_args
 
 import pytest
-from convergence_simulator import transition
 from convergence_simulator.memory import effects
+from convergence_simulator.rules import transition
 
 from convergence import errors
 from convergence.core.effects import (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from convergence_simulator.launcher import QUICK, LaunchedProcess, Launcher, merged
+from convergence_simulator.real.launcher import QUICK, LaunchedProcess, Launcher, merged
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 

@@ -9,7 +9,7 @@ import socket
 
 import pytest
 import requests
-from convergence_simulator.launcher import LaunchedProcess
+from convergence_simulator.real.launcher import LaunchedProcess
 
 from tests.functional.cloud import template
 from tests.functional.cluster import LONG_S, Cluster, eventually

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from convergence_simulator.launcher import Sections, configuration_text, merged
+from convergence_simulator.real.launcher import Sections, configuration_text, merged
 
 from tests.openstack.layout import PASSWORD, REGION, Layout
 

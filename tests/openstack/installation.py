@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from convergence_simulator.launcher import QUICK, LaunchedProcess, Launcher, merged
+from convergence_simulator.real.launcher import QUICK, LaunchedProcess, Launcher, merged
 
 from tests.chaos.cluster_servers import free_ports
 from tests.chaos.failpoints import VARIABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convergence_simulator.story import CLOUD, ROWS, Manner, Story, StoryStep
+from convergence_simulator.runs.story import CLOUD, ROWS, Manner, Story, StoryStep
 
 from tests.pictures.drawing import Drawing, width_of
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from convergence_simulator.batch import execute, load
-from convergence_simulator.choices import Choices
-from convergence_simulator.run import Mode, RunPlan
-from convergence_simulator.world import World
+from convergence_simulator.runs.batch import execute, load
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.world import World
 
 from convergence.core.effects import Decision
 from convergence.core.model import NodeStatus, Phase

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convergence.errors import Invalid
-from convergence_simulator.explore import Grain
-from convergence_simulator.faults import Faults
-from convergence_simulator.report import PROGRAM, Form
-from convergence_simulator.run import RunPlan
-from convergence_simulator.shrink import Schedule
-from convergence_simulator.shrink import read as read_schedule
-from convergence_simulator.sqlstore import in_sqlite
-from convergence_simulator.storage import in_memory
+from convergence_simulator.runs.explore import Grain
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.report import PROGRAM, Form
+from convergence_simulator.runs.shrink import Schedule
+from convergence_simulator.runs.shrink import read as read_schedule
+from convergence_simulator.stores.sqlstore import in_sqlite
+from convergence_simulator.stores.storage import in_memory
+from convergence_simulator.world.faults import Faults
 
 SEEDS = range(100)
 """The seeds of a call that names none."""

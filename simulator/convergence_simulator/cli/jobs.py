@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from multiprocessing.pool import AsyncResult
 
-from convergence_simulator.batch import Chunk, Tally
+from convergence_simulator.runs.batch import Chunk, Tally
 
 
 def in_processes(work: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Tally]]:

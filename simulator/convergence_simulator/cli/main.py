@@ -21,15 +21,16 @@ from rich.console import Console
 
 from convergence import concurrency
 from convergence.errors import ConvergenceError, UserError
-from convergence_simulator.batch import Chunk, Tally, chunks, endless, execute, find, load, plan_for, tally_of
-from convergence_simulator.choices import Choices
 from convergence_simulator.cli.arguments import SERVERS, SimulateOptions, parse
 from convergence_simulator.cli.progress import RunProgress
-from convergence_simulator.explore import Bound, explore
-from convergence_simulator.faults import Faults
-from convergence_simulator.programs import number_of
-from convergence_simulator.report import Form, examine, explored_text, failure_text, story_text, tell, totals
-from convergence_simulator.run import Mode, RunPlan, Verdict
+from convergence_simulator.runs.batch import Chunk, Tally, chunks, endless, execute, find, load, plan_for, tally_of
+from convergence_simulator.runs.explore import Bound, explore
+from convergence_simulator.runs.plan import Mode, RunPlan
+from convergence_simulator.runs.report import Form, examine, explored_text, failure_text, story_text, tell, totals
+from convergence_simulator.runs.run import Verdict
+from convergence_simulator.scenarios.programs import number_of
+from convergence_simulator.world.choices import Choices
+from convergence_simulator.world.faults import Faults
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MOST_REPORTS = 5

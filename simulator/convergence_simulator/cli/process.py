@@ -28,8 +28,8 @@ def open_parts(settings: Settings) -> Parts:
     """
     from convergence.cmd.assembly import Parts, open_transport
     from convergence.cmd.database import open_database
-    from convergence_simulator.kinds import registry
-    from convergence_simulator.shared import SharedReality
+    from convergence_simulator.cloud.kinds import registry
+    from convergence_simulator.real.shared import SharedReality
 
     types = registry(SharedReality(Path(os.environ[REALITY])))
     return Parts.of(settings, open_database(settings), open_transport(settings), types)

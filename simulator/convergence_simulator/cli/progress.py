@@ -9,8 +9,8 @@ from typing import Self
 from rich import progress as bars
 from rich.console import Console
 
-from convergence_simulator.batch import Tally
-from convergence_simulator.explore import Explored
+from convergence_simulator.runs.batch import Tally
+from convergence_simulator.runs.explore import Explored
 
 LINE_EVERY_S = 10.0
 

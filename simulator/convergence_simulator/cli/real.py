@@ -17,13 +17,13 @@ from convergence.cmd.database import open_database
 from convergence.db.schema import migration
 from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient
-from convergence_simulator.batch import load
 from convergence_simulator.cli.arguments import SimulateOptions
 from convergence_simulator.cli.process import REALITY
-from convergence_simulator.launcher import QUICK, Launcher, merged
-from convergence_simulator.real import RealInstallation, RealRun
-from convergence_simulator.report import command
-from convergence_simulator.shared import SharedReality
+from convergence_simulator.real.installation import RealInstallation, RealRun
+from convergence_simulator.real.launcher import QUICK, Launcher, merged
+from convergence_simulator.real.shared import SharedReality
+from convergence_simulator.runs.batch import load
+from convergence_simulator.runs.report import command
 
 BROKER = 'rabbit://guest:guest@127.0.0.1:5672/'
 STOP_S = 30.0

@@ -12,14 +12,15 @@ from convergence import errors
 from convergence.db.connections.database import Database, connect
 from convergence.db.schema import migration
 from convergence.db.statements.store import Store
-from convergence_simulator.batch import load, plan_for
 from convergence_simulator.cli.arguments import SimulateOptions
-from convergence_simulator.crew import Crew, Order
-from convergence_simulator.crew_run import CrewRun
-from convergence_simulator.database import clear, is_empty
-from convergence_simulator.language import Scenario
-from convergence_simulator.report import command
-from convergence_simulator.run import RunPlan, Verdict
+from convergence_simulator.crew.crew import Crew, Order
+from convergence_simulator.crew.run import CrewRun
+from convergence_simulator.runs.batch import load, plan_for
+from convergence_simulator.runs.plan import RunPlan
+from convergence_simulator.runs.report import command
+from convergence_simulator.runs.run import Verdict
+from convergence_simulator.scenarios.language import Scenario
+from convergence_simulator.stores.database import clear, is_empty
 
 CONNECTIONS = 40
 MARIADB = 'mysql'

@@ -1,0 +1,1 @@
+"""The simulated cloud: objects, services and the resource types for them."""

@@ -1,0 +1,1 @@
+"""Scenarios on engines and workers in real threads, on a database server."""

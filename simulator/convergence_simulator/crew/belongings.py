@@ -1,0 +1,107 @@
+"""What of a cloud belongs to whom, as the commits of many threads tell it, in whatever order they come.
+
+In a simulated world `convergence_simulator.rules.objects` and `convergence_simulator.rules.checker` know the rows
+before and after each commit. Here only what whoever commits has seen is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from convergence.core import effects
+from convergence.core.adoption import is_adopted
+from convergence.core.claim import StepDecision
+from convergence.core.effects import Decision
+from convergence.core.model import Action, DeletionPolicy
+from convergence.core.rows import Resource, Traversal
+from convergence.db.ports import ReaderPort
+from convergence.values import replace
+from convergence_simulator.cloud.reality import NOBODY, PhysicalObject, Reality, is_of
+from convergence_simulator.cloud.sorts import NEVER_FOUND
+from convergence_simulator.cloud.trees import NESTING
+from convergence_simulator.memory.look import Tables
+from convergence_simulator.rules.objects import UNKNOWN
+
+
+class Belongings:
+    """Notes in the reality what only commits tell: which objects were let go of, and which were changed too late.
+
+    :param reader: of the rows as they are.
+    :ivar left_stacks: see `convergence_simulator.world.place.WatchedPlace`.
+    """
+
+    def __init__(self, reality: Reality, reader: ReaderPort) -> None:
+        self._reality = reality
+        self._reader = reader
+        self._claimed: ContextVar[Resource | None] = ContextVar('claimed', default=None)
+        self.left_stacks: set[str] = set()
+
+    def committed(self, decision: Decision[Any], view: Any) -> None:
+        """A thread, this one, has committed what it decided about what it had seen."""
+        verdict = decision.verdict
+        if isinstance(verdict, StepDecision) and verdict.claim is not None:
+            self._claimed.set(verdict.claim.resource)
+        adopts = any(isinstance(effect, effects.InsertStack) for effect in decision.effects)
+        planned = [each.traversal for each in decision.effects if isinstance(each, effects.InsertTraversal)]
+        traversal = planned[0] if planned else getattr(view, 'traversal', None)
+        for effect in decision.effects:
+            match effect:
+                case effects.DeleteResource():
+                    for row in _rows_of(view, effect.resource_id):
+                        self._goes(row, traversal)
+                case effects.UpdateResource(changes={'physical_id': str(physical_id)}):
+                    for row in _rows_of(view, effect.resource_id):
+                        definition = effect.changes.get('definition', row.definition)
+                        self._takes_over(replace(row, definition=definition), physical_id)
+                case effects.InsertResources() if not adopts:
+                    # Rows of objects of which somebody heard late, whether they still exist or not.
+                    made = [row.physical_id for row in effect.resources if row.physical_id is not None]
+                    self._reality.late.update(dict.fromkeys(made, Action.CREATE))
+
+    def _goes(self, row: Resource, traversal: Traversal | None) -> None:
+        """A row is gone. Does its object stay on purpose?"""
+        left = traversal is not None and (traversal.retains or row.id in traversal.left_rows)
+        if row.type in NESTING and left and row.token is not None:
+            self.left_stacks.add(row.token)
+        retained = row.definition is not None and row.definition.deletion_policy is DeletionPolicy.RETAIN
+        if not (left or retained) or is_adopted(row):
+            return
+        for thing in self._reality.objects.values():
+            if thing.stack_id == row.stack_id and is_of(row, thing):
+                thing.stack_id = NOBODY
+
+    def _takes_over(self, row: Resource, physical_id: str) -> None:
+        """An object that was offered to a stack belongs to it from now on."""
+        thing = self._reality.objects.get(physical_id)
+        if thing is not None and thing.stack_id == NOBODY and not is_adopted(row):
+            thing.stack_id = row.stack_id
+
+    def happened(self, action: Action, thing: PhysicalObject) -> None:
+        """A thread, this one, has done something to an object: too late, if its row was taken away before."""
+        held = self._claimed.get()
+        row = self._reader.resource(held.id) if held is not None else None
+        if held is not None and (row is None or (row.owner, row.fence) != (held.owner, held.fence)):
+            self._reality.late[thing.id] = action
+        elif action is Action.UPDATE:
+            self._reality.late.pop(thing.id, None)
+
+    def set_aside(self, tables: Tables) -> None:
+        """Of some objects nobody can know, and an event has said so: those are not expected to be removed."""
+        rows = tables.resource.values()
+        for thing in self._reality.objects.values():
+            if thing.kind not in NEVER_FOUND or any(is_of(row, thing) for row in rows):
+                continue
+            told = (
+                each for each in tables.event if (each.stack_id, each.resource_name) == (thing.stack_id, thing.name)
+            )
+            if any(UNKNOWN.search(each.reason) for each in told):
+                self._reality.untold.add(thing.id)
+
+
+def _rows_of(view: Any, resource_id: str) -> Iterator[Resource]:
+    """A row as a view shows it, if it does."""
+    for row in (getattr(view, 'resource', None), *getattr(view, 'resources', ())):
+        if row is not None and row.id == resource_id:
+            yield row

@@ -1,0 +1,363 @@
+"""Engines and workers in real threads, on a real database server: which of them goes first is for the server to say.
+
+The code is that of production, with its own statements and locks; only the cloud and the messages are simulated. A seed
+decides which messages are lost or doubled and where threads linger inside their transactions, so that several are open
+at once; it does not repeat a run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from typing_extensions import override
+
+from convergence.concurrency import Lock, ThreadEvent, start_thread
+from convergence.core.claim import Worker as CoreWorker
+from convergence.core.model import DISPATCH_WINDOW
+from convergence.db.connections.database import Database
+from convergence.db.ports import Ports
+from convergence.db.repositories.wiring import ports_of
+from convergence.db.statements.store import Store
+from convergence.dispatch import Dispatcher
+from convergence.engine.operations.options import StackLimits
+from convergence.engine.sweeper.tasks import SweepOptions
+from convergence.engine.wiring import EngineClasses, EngineOptions, EngineParts, wire_engine
+from convergence.errors import ConvergenceError, NoAnswer
+from convergence.randomness import new_id
+from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.attempts.nested import EngineNesting
+from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence_simulator.cloud.kinds import registry
+from convergence_simulator.cloud.trees import FOR_EVER_S
+from convergence_simulator.crew.belongings import Belongings
+from convergence_simulator.crew.ledger import CommitLedger
+from convergence_simulator.crew.lingering import CrewStore, Gone, Moments, ThreadedReality
+from convergence_simulator.runs.playing import SPEED
+from convergence_simulator.scenarios.language import PATIENCE_S
+from convergence_simulator.world.compiling import SimulatedCompiler
+from convergence_simulator.world.engines import AskedEngines
+from convergence_simulator.world.faults import NONE, Faults
+from convergence_simulator.world.place import AnEngine
+from convergence_simulator.world.world import Context
+
+BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
+SETTLES_S = 60.0 / SPEED
+"""For how long a creation that was cut off may still make something; scenarios wait for it."""
+
+
+@dataclass(eq=False)
+class CrewEngine:
+    """An engine."""
+
+    store: CrewStore
+    parts: EngineParts
+
+
+@dataclass(eq=False)
+class CrewWorker:
+    """A worker. `timers` holds what it has set itself to do later, and when."""
+
+    store: CrewStore
+    service: WorkerService
+    ports: Ports
+    timers: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a crew is put together. See `convergence_simulator.runs.plan.RunPlan`."""
+
+    seed: int = 0
+    faults: Faults = NONE
+    engines: int = 2
+    workers: int = 3
+    threads: int = 8
+    in_a_row: int = 1
+    window: int = DISPATCH_WINDOW
+
+
+class Crew:
+    """All processes of one run, each with threads, a store and connections of its own.
+
+    :param database: an empty database with the newest schema.
+    :ivar lost: whether anything was lost or has died so far; then the sweepers have work.
+    """
+
+    def __init__(self, database: Database, order: Order) -> None:
+        self.moments = Moments(order.seed)
+        self.ledger = CommitLedger()
+        self.reality = ThreadedReality(self.moments)
+        self.belongings = Belongings(self.reality, ports_of(Store(database)).reader)
+        self.reality.changed = self.belongings.happened
+        self.lost = False
+        self._database = database
+        self._order = order
+        self._registry = registry(self.reality)
+        self._over = ThreadEvent()
+        self._lock = Lock()
+        self._active = 0
+        self._begun = 0
+        self._accidents = 0
+        self._dead: list[CrewWorker] = []
+        self.engines = [self._engine() for _ in range(order.engines)]
+        self.workers = [self._worker() for _ in range(order.workers)]
+
+    def _store(self) -> CrewStore:
+        return CrewStore(self._database, self.moments, self.ledger, self.belongings)
+
+    def _engine(self) -> CrewEngine:
+        store = self._store()
+        options = EngineOptions(
+            stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S / SPEED),
+            sweep=SweepOptions(BEAT_S, UNATTENDED_S),
+            window=self._order.window,
+            may_abandon=True,
+        )
+        window = self._order.window
+        myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
+        classes = EngineClasses(SimulatedCompiler)
+        parts = wire_engine(ports_of(store), self, self._registry, options, myself, classes)
+        engine = CrewEngine(store, parts)
+        self._loop(store, lambda: self._swept(engine))
+        return engine
+
+    def _swept(self, engine: CrewEngine) -> None:
+        with suppress(ConvergenceError):
+            engine.parts.sweeper.sweep()
+
+    def _worker(self) -> CrewWorker:
+        store = self._store()
+        ports = ports_of(store)
+        timers: list[tuple[float, Callable[[], object]]] = []
+
+        def later(delay_s: float, traversal_id: str, number: int) -> None:
+            if delay_s >= FOR_EVER_S:
+                return
+            timers.append((time.monotonic() + delay_s, partial(self.check_resource, traversal_id, number)))
+
+        def soon(delay_s: float, call: Callable[[], object]) -> None:
+            timers.append((time.monotonic() + delay_s, call))
+
+        pace = PollPolicy(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
+        options = WorkerOptions(
+            'crew',
+            'simulated',
+            pace,
+            BEAT_S,
+            LEASE_S,
+            1.0,
+            None,
+            threads=self._order.threads,
+            in_a_row=self._order.in_a_row,
+            create_ambiguity_s=SETTLES_S,
+            dispatch_window=self._order.window,
+        )
+        service = WorkerService(
+            ports,
+            Dispatcher(store, self, new_id, window=self._order.window),
+            self._registry,
+            self,
+            options,
+            new_id,
+            WorkerRuntime(later=later, soon=soon),
+            EngineNesting(CrewEngines(self, store), ports.reader, lambda project_id, request_id: Context()),
+        )
+        ports.roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)
+        worker = CrewWorker(store, service, ports, timers)
+        store.accident = lambda: self._accident(worker)
+        self._loop(store, lambda: self._beaten(worker))
+        return worker
+
+    def _beaten(self, worker: CrewWorker) -> None:
+        due = [timer for timer in list(worker.timers) if timer[0] <= time.monotonic()]
+        for timer in due:
+            worker.timers.remove(timer)
+            timer[1]()
+        with suppress(ConvergenceError):
+            if not worker.ports.roster.beat(worker.service.id):
+                worker.service.give_up()
+                worker.ports.roster.register(worker.service.id, 'worker', 'crew', 'simulated', LEASE_S)
+            worker.service.reconcile()
+
+    def _loop(self, store: CrewStore, turn: Callable[[], None]) -> None:
+        """What a process does by itself, again and again, until it is dead or all is over."""
+
+        def loop() -> None:
+            try:
+                while not self._over.wait(BEAT_S):
+                    with self._busy():
+                        turn()
+            except Gone:
+                pass
+            except Exception as error:  # noqa: BLE001 - nobody reads a log; the run is to fail
+                self.ledger.note('error', f'{type(error).__name__}: {error}')
+
+        start_thread('crew', loop)
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        with self._lock:
+            self._active += 1
+            self._begun += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._active -= 1
+
+    # --- messages ---------------------------------------------------------------------------------------------
+
+    def can_send(self) -> bool:
+        """The broker is there, whatever becomes of what it takes."""
+        return True
+
+    def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
+        """One of the workers looks at a node; or none, or two. None where all of them end: each would pass it on."""
+        for _ in range(0 if self._over.is_set() else self._copies()):
+            worker = self.workers[self.moments.below(len(self.workers))]
+            if not worker.store.dead:
+                worker.service.check_resource(None, traversal_id, node, hops)
+        return True
+
+    def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
+        """The same of some nodes."""
+        sent = [self.check_resource(traversal_id, node) for node in nodes]
+        return all(sent)
+
+    def cancel(self, stack_id: str, traversal_id: str) -> bool:
+        """All workers stop working on a traversal."""
+        if self._copies():
+            for worker in self.workers:
+                worker.service.cancel(None, stack_id, traversal_id)
+        return True
+
+    def settle(self, stack_id: str, traversal_id: str) -> bool:
+        """One of the engines, in a thread of its own, sees to a traversal of which a node has failed."""
+        engine = self.engine()
+
+        def settle() -> None:
+            with suppress(ConvergenceError, Gone):
+                engine.parts.traversals.settle(stack_id, traversal_id)
+            with self._lock:
+                self._active -= 1
+
+        if self._copies():
+            with self._lock:
+                self._active += 1
+                self._begun += 1
+            start_thread('settle', settle)
+        return True
+
+    def _copies(self) -> int:
+        if self.loses():
+            return 0
+        return 2 if self.moments.happens(self._order.faults.double) else 1
+
+    # --- what a scenario does to it ---------------------------------------------------------------------------
+
+    def engine(self) -> CrewEngine:
+        """One of the engines."""
+        return self.engines[self.moments.below(len(self.engines))]
+
+    def crash(self, kind: str) -> None:
+        """One process, the oldest, is gone, and another one takes its place."""
+        self.lost = True
+        if kind == 'engine':
+            self.engines.pop(0).store.dead = True
+            self.engines.append(self._engine())
+        else:
+            self._replace(self.workers[0])
+
+    def freeze(self, kind: str, duration_s: float) -> None:
+        """One process, the oldest, stands still for a while."""
+        self.lost = True
+        process: CrewEngine | CrewWorker = self.engines[0] if kind == 'engine' else self.workers[0]
+        process.store.frozen_until = time.monotonic() + duration_s
+
+    def _accident(self, worker: CrewWorker) -> None:
+        """A worker is about to begin a transaction: does it die here, or stand still within its lease or beyond?"""
+        faults = self._order.faults
+        if self._accidents >= faults.most_crashes or worker.store.dead:
+            return
+        if self.moments.happens(faults.crash):
+            self._accidents += 1
+            self._replace(worker)
+        elif self.moments.happens(faults.freeze):
+            self._accidents += 1
+            self.lost = True
+            worker.store.frozen_until = time.monotonic() + (LEASE_S / 3, LEASE_S * 1.5)[self.moments.below(2)]
+
+    def _replace(self, worker: CrewWorker) -> None:
+        self.lost = worker.store.dead = True
+        self._dead.append(worker)
+        fresh = self._worker()
+        with self._lock:
+            self.workers = [*(each for each in self.workers if each is not worker), fresh]
+
+    def calm_down(self) -> None:
+        """Nothing goes wrong by chance any more."""
+        self._order = replace(self._order, faults=NONE)
+
+    def loses(self) -> bool:
+        """Whether a message is lost now, by chance."""
+        is_lost = self.moments.happens(self._order.faults.drop)
+        self.lost |= is_lost
+        return is_lost
+
+    def ended(self) -> list[str]:
+        """Threads do not end by themselves."""
+        return []
+
+    # --- moments of rest --------------------------------------------------------------------------------------
+
+    def at_rest(self) -> int | None:
+        """A number that stays the same for as long as nobody does anything; None while somebody does."""
+        with self._lock:
+            if self._active:
+                return None
+            begun = self._begun
+        for worker in self.workers:
+            load = worker.service.load()
+            if load['busy'] or load['waiting'] or worker.timers:
+                return None
+        return begun + self.ledger.count
+
+    def stop(self) -> None:
+        """End all threads that ever end."""
+        self._over.set()
+        for worker in (*self.workers, *self._dead):
+            worker.service.begin_to_stop(1.0)
+        for worker in self.workers:
+            worker.service.wait(STOP_S)
+        for store in [*(engine.store for engine in self.engines), *(worker.store for worker in self.workers)]:
+            store.dead = True
+        ends = time.monotonic() + STOP_S
+        while self._active and time.monotonic() < ends:
+            time.sleep(0.01)
+
+
+class CrewEngines(AskedEngines):
+    """The engines of a crew, as one of its workers asks them.
+
+    :param store: that of the worker.
+    """
+
+    def __init__(self, crew: Crew, store: CrewStore) -> None:
+        super().__init__(ports_of(store).reader)
+        self._crew = crew
+
+    @override
+    @contextmanager
+    def _asking(self) -> Iterator[AnEngine]:
+        if self._crew.loses():
+            raise NoAnswer('the request is lost')
+        try:
+            yield self._crew.engine()
+        except Gone:
+            raise NoAnswer('the engine has died') from None
+        if self._crew.loses():
+            raise NoAnswer('the answer is lost')

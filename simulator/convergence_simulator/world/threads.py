@@ -1,0 +1,121 @@
+"""The threads of a simulated worker: real groups and their rules, on fibers, on the simulated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from convergence.concurrency import Group, GroupStopped, StopReason, Task
+from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
+from convergence_simulator.world.kernel import SimulatedProcess
+
+if TYPE_CHECKING:
+    from convergence_simulator.world.world import World
+
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """A thread's place in the pool, while a task has it; `lost` once the task was given up."""
+
+    check: Check
+    lost: bool = False
+
+
+class FiberGroup(Group):
+    """Tasks that are stopped together; the grace period passes on the simulated clock.
+
+    :param later: has something done after some seconds, unless there is no reason any more:
+        ``later(delay_s, still, act)``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        left: Callable[[Task], object],
+        later: Callable[[float, Callable[[], bool], Callable[[], object]], object],
+    ) -> None:
+        super().__init__(name, left=left)
+        self._leave = left
+        self._later = later
+
+    @override
+    def _ask(self, tasks: tuple[Task, ...], reason: StopReason, grace_s: float) -> None:
+        for task in tasks:
+            task.reason = task.reason or reason
+            task.cancelled.set()
+
+        def rest() -> list[Task]:
+            return [task for task in self.tasks if task in tasks]
+
+        if tasks:
+            self._later(grace_s, lambda: bool(rest()), lambda: self._give_up(tuple(rest())))
+
+    @override
+    def _see_to(self, task: Task) -> None:
+        """As the base class; what goes wrong ends the run, for nobody reads a log."""
+        self._leave(task)
+
+
+class FiberGroups(ThreadGroups):
+    """A task runs in the fiber that brings it, or in that of a task before it; one that is given up keeps its fiber.
+
+    :param process: the worker.
+    :param threads: how many tasks run at a time.
+    :param left: as for `ThreadGroups`.
+    """
+
+    def __init__(self, world: World, process: SimulatedProcess, threads: int, left: Callable[[Task], object]) -> None:
+        super().__init__(threads, left, world.kernel.clock)
+        self._world = world
+        self._process = process
+        self._seats: dict[Task, Seat] = {}
+        world.groups[process] = self
+
+    def checks(self) -> list[tuple[str, int]]:
+        """The nodes that wait for a thread: traversal and number."""
+        return [(check.traversal_id, check.node) for queue in self._waiting.values() for check, _ in queue]
+
+    def unasked(self) -> list[str]:
+        """The traversals for which tasks run that nobody has asked to stop."""
+        running = self._seats.items()
+        return [seat.check.traversal_id for task, seat in running if not seat.lost and not task.cancelled.is_set()]
+
+    @override
+    def _new_group(self, traversal_id: str) -> Group:
+        return FiberGroup(traversal_id, self._give_up, self._set_alarm)
+
+    def _set_alarm(self, delay_s: float, still: Callable[[], bool], act: Callable[[], object]) -> None:
+        self._world.set_alarm(self._process, delay_s, still, act)
+
+    @override
+    def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
+        """Here and now. What a task raises goes through: nobody reads a log."""
+        seat = Seat(check)
+        now = self.occupancy()
+        if now.busy >= now.threads:
+            self._world.lost = True  # What comes now is handed on, and left to the sweeper after some rounds.
+        try:
+            with group.enter('task') as task:
+                self._seats[task] = seat
+                try:
+                    work(task)
+                finally:
+                    del self._seats[task]
+        except GroupStopped:
+            pass
+        finally:
+            if not seat.lost and self._process.alive:
+                self._ended(check)
+
+    @override
+    def _give_up(self, task: Task) -> None:
+        """A task does not stop: its thread counts no more, and another one goes on in its place."""
+        seat = self._seats.get(task)
+        if seat is None or seat.lost:
+            return
+        seat.lost = True
+        super()._give_up(task)
+        self._ended(seat.check)
