@@ -221,7 +221,8 @@ class Harness:
         self.dispatcher, self.compiler, self.traversals = parts.dispatcher, parts.compiler, parts.traversals
         self.stacks, self.actions, self.signals = parts.stacks, parts.actions, parts.signals
         self.rollbacks = parts.rollbacks
-        self.snapshots, self.abandonment, self.nesting = parts.snapshots, parts.abandonment, parts.nesting
+        self.snapshots, self.abandonment = parts.snapshots, parts.abandonment
+        self.nesting, self.nested_stops = parts.nesting, parts.nested_stops
         self.addresses = SignalAddresses(self.store, self.reader, self.signals, self.new_id, lambda: API)
         self._options = WorkerOptions(
             'host',
@@ -263,7 +264,7 @@ class Harness:
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """A worker asks for it."""
-        self.nesting.cancel_nested_stack(context, resource_id, fence)
+        self.nested_stops.cancel_nested_stack(context, resource_id, fence)
 
     def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
         """A worker asks for it."""
@@ -331,7 +332,7 @@ class Harness:
     def sweep_tasks(self, options: SweepOptions) -> SweepTasks:
         """What a sweeper does."""
         parts = (self.store, self.sweeps, self.roster, self.dispatcher, self.traversals, options)
-        return SweepTasks(*parts, Worker('sweeper', self.new_id), self.nesting, pending=self.pending)
+        return SweepTasks(*parts, Worker('sweeper', self.new_id), self.nested_stops, pending=self.pending)
 
     def sweeper(self, options: SweepOptions) -> Sweeper:
         """A sweeper of its own."""

@@ -262,7 +262,7 @@ MUTANTS = (
         (
             Edit(f'{NESTED}.cancel', 'call.nested.cancel()', 'pass'),
             Edit(
-                'convergence.engine.nesting.operations:Nesting.cancel_unwanted',
+                'convergence.engine.nesting.stops:NestedStops.cancel_unwanted',
                 'if stack is None or stack.status is not Status.IN_PROGRESS:',
                 'if True:',
             ),
@@ -345,8 +345,8 @@ MUTANTS = (
                 'return True',
             ),
             Edit(
-                'convergence.engine.nesting.operations:_held',
-                'if found is None or found.row.fence != asked.fence or found.row.token is None:',
+                'convergence.engine.nesting.claimed:claimed',
+                'if found is None or found.row.fence != fence or found.row.token is None:',
                 'if found is None:',
             ),
         ),
@@ -358,7 +358,7 @@ MUTANTS = (
         (
             Edit(f'{CHECK}:_update', '_repeats(view, resource) and (woken or not nests)', '_repeats(view, resource)'),
             Edit(
-                'convergence.engine.nesting.desired:NestingResource.is_served_by',
+                'convergence.engine.nesting.claimed:NestingResource.is_served_by',
                 'return running.for_parent and running.deadline == self.deadline()',
                 'return True',
             ),

@@ -272,7 +272,7 @@ def test_what_turns_out_to_be_wrong_deep_below_is_told_with_one_path_to_it(harne
     harness.run()
     assert states(harness, harness.stack(stack_id)).startswith(
         'CREATE_FAILED: Resource CREATE failed: resources.below.resources.below.resources.below (level3.yaml): '
-        'Property value: a number is wanted, not a text\n  level2.yaml, line '
+        'Property value: the value must be a number, not a text\n  level2.yaml, line '
     )
 
 
@@ -389,13 +389,13 @@ def test_what_an_update_that_fails_has_begun_below_is_cancelled_and_not_taken_ba
 
 def test_a_cancel_that_comes_after_the_end_of_a_nested_stack_changes_nothing_in_it(harness):
     """F119: the stack is complete, and its resource has not heard of that yet."""
-    asked, cancel = [], harness.nesting.cancel_nested_stack
+    asked, cancel = [], harness.nested_stops.cancel_nested_stack
 
     def told(*which: Any) -> None:
         asked.append(which)
         cancel(*which)
 
-    harness.nesting.cancel_nested_stack = told
+    harness.nested_stops.cancel_nested_stack = told
     stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()}, disable_rollback=True)
     while (row := harness.row(stack_id, 'child')).token is None or harness.state(row.token) != 'CREATE_COMPLETE':
         harness.deliver()

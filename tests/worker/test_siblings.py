@@ -12,7 +12,7 @@ import pytest
 from convergence import errors
 from convergence.core.model import Status
 from convergence.db.scopes import SeveralStacks
-from convergence.engine.nesting import beginnings
+from convergence.engine.nesting import starts
 from convergence.resources.contract import Answer, Call
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import NestedStep
@@ -354,7 +354,7 @@ def test_one_call_for_all_leaves_the_slow_ones_to_the_next_engine(harness):
 
 
 def test_of_stacks_that_are_large_together_each_is_planned_in_a_transaction_of_its_own(harness, asked, monkeypatch):
-    monkeypatch.setattr(beginnings, 'TOGETHER', 2)  # of resources, and each stack has one
+    monkeypatch.setattr(starts, 'TOGETHER', 2)  # of resources, and each stack has one
     with waiting(harness) as worker:
         stack_id = create(harness, children(5), {CHILD: nested()})
         told(harness, worker)
@@ -373,7 +373,7 @@ def test_what_the_transaction_of_all_does_not_begin_is_asked_for_by_itself(harne
         begun.append(len(starts))
         return [None] * len(starts)
 
-    harness.nesting._traversals.begin_together = lost  # type: ignore[method-assign]
+    harness.nesting._starts._traversals.begin_together = lost  # type: ignore[method-assign]
     stack_id = begin(harness, children(5))
     complete(harness, stack_id, 'CREATE')
     assert (begun, asked.together, asked.alone) == ([5], [5], 5)
