@@ -62,7 +62,6 @@ class ObserverProcess:
             ports.roster,
             Presence(service_id, KIND, settings.host, __version__, settings.engine.lease_s),
             settings.engine.heartbeat_interval_s,
-            pacing,
             watching if configured.watch else None,
             witness=Witness(parts.store, service_id, settings.engine.lease_s),
         )

@@ -316,10 +316,8 @@ class ObservationLeasesPort(Protocol):
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
         """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
 
-    def ask(
-        self, stack_ids: Sequence[str], source: ObservationSource, resource_ids: Sequence[str] | None = None
-    ) -> float:
-        """Have objects looked at as soon as possible; the time."""
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once; return the database's time."""
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""

@@ -48,6 +48,7 @@ class Pacing:
     :param threads: maximum number of objects observed at the same time.
     :param timeout_s: timeout of one observation. The lease of a batch lasts somewhat more than twice as long.
     :param idle_s: pause after a turn that found no due object.
+    :param vary: returns a random number between 0 and 1, for the jitter of pauses.
     """
 
     intervals: Mapping[str, float]
@@ -55,6 +56,7 @@ class Pacing:
     threads: int = 8
     timeout_s: float = 30.0
     idle_s: float = 1.0
+    vary: Callable[[], float] = random.random
 
     @property
     def lease_s(self) -> float:
@@ -82,8 +84,8 @@ class Observer:
     """Leases due objects, observes them and stores the results.
 
     :param new_id: makes a unique id; each lease gets one.
-    :param vary: returns a random number between 0 and 1.
     :param drifted: called with the id of a stack that has an object to repair. A hint: it may be lost.
+    :ivar pacing: the rate of observations.
     :param new_group: makes the group of threads that observes one batch; None: a group of `Pacing.threads` threads.
     """
 
@@ -94,16 +96,14 @@ class Observer:
         pacing: Pacing,
         budget: CallBudget,
         new_id: Callable[[], str],
-        vary: Callable[[], float] = random.random,
         drifted: Callable[[str], object] | None = None,
         new_group: Callable[[], Group] | None = None,
     ) -> None:
         self._rows = rows
         self._task = task
-        self._pacing = pacing
+        self.pacing = pacing
         self._budget = budget
         self._new_id = new_id
-        self._vary = vary
         self._drifted = drifted
         self._new_group = new_group or partial(Group, 'observer', Pool(pacing.threads, 'observer'))
         self._stopping = ThreadEvent()
@@ -138,7 +138,7 @@ class Observer:
             again when their lease ends.
         """
         holder = self._new_id()
-        leased = self._rows.lease(holder, self._pacing.batch, self._pacing.lease_s)
+        leased = self._rows.lease(holder, self.pacing.batch, self.pacing.lease_s)
         if not leased:
             return 0
         self._busy = len(leased)
@@ -147,7 +147,7 @@ class Observer:
             self._rows.write(holder, self._updates(results))
             if self._drifted is not None and (stack_id := _to_repair(results)) is not None:
                 self._drifted(stack_id)
-            self._rows.put_off(holder, unobserved, self._pacing.idle_s)
+            self._rows.put_off(holder, unobserved, self.pacing.idle_s)
         finally:
             self._busy = 0
         return len(leased)
@@ -160,13 +160,13 @@ class Observer:
         if self._quiet_turns >= QUIET_TURNS:
             due_in_s = self._rows.due_in_s()
             if due_in_s is None or due_in_s > 0.0:
-                rest_s = self._pacing.rest_s
-                return rest_s if due_in_s is None else min(rest_s, max(self._pacing.idle_s, due_in_s))
+                rest_s = self.pacing.rest_s
+                return rest_s if due_in_s is None else min(rest_s, max(self.pacing.idle_s, due_in_s))
         if self.turn():
             self._quiet_turns = 0
             return 0.0
         self._quiet_turns += 1
-        return self._pacing.idle_s
+        return self.pacing.idle_s
 
     def _affordable(self, holder: str, leased: Sequence[Leased]) -> list[Leased]:
         """Return the objects for which the budget has a call left. The others become due when it has."""
@@ -187,16 +187,16 @@ class Observer:
         batch, group = _Batch(deque(leased)), self._new_group()
         group.spawn(self._work, batch)
         if group.wait(ALONE_S):
-            for _ in range(min(self._pacing.threads, len(leased)) - 1):
+            for _ in range(min(self.pacing.threads, len(leased)) - 1):
                 group.spawn(self._work, batch)
-            group.wait(self._pacing.timeout_s)
+            group.wait(self.pacing.timeout_s)
         unobserved = [each.row.id for each in batch.waiting]
         batch.waiting.clear()
-        if group.wait(self._pacing.timeout_s):
+        if group.wait(self.pacing.timeout_s):
             group.stop(GRACE_S)
             group.wait(GRACE_S)
         stuck = [each for task in list(batch.running) if (each := batch.running.pop(task, None)) is not None]
-        reason = f'its type has not answered in {self._pacing.timeout_s:g} s'
+        reason = f'its type has not answered in {self.pacing.timeout_s:g} s'
         results = [*batch.results, *((each, ObservationResult(ObservedState.UNKNOWN, reason=reason)) for each in stuck)]
         for each in stuck:
             LOG.warning(
@@ -217,12 +217,12 @@ class Observer:
 
     def _updates(self, results: Sequence[tuple[Leased, ObservationResult]]) -> list[ObservationUpdate]:
         """Return the rows to store. The pauses of one batch differ from those of other batches."""
-        share = 1.0 - SPREAD * self._vary()
+        share = 1.0 - SPREAD * self.pacing.vary()
         updates = []
         for each, result in results:
             known, fence = each.observation, each.row.fence
             same = known.says(result, fence)
-            interval_s = self._pacing.intervals.get(each.row.type, max(self._pacing.intervals.values(), default=0.0))
+            interval_s = self.pacing.intervals.get(each.row.type, max(self.pacing.intervals.values(), default=0.0))
             wait_s = share * pause_s(interval_s, known.same_results + 1 if same else 1)
             source, news = known.requested_by or ObservationSource.POLL, news_of(each, result, self._new_id)
             updates.append(ObservationUpdate(known.resource_id, fence, result, source, wait_s, same, news))
@@ -240,10 +240,10 @@ class Observer:
                     pause = self.round()
                 except ConvergenceError as error:
                     LOG.warning('Observation of objects paused, retrying: %s', error)
-                    pause = self._pacing.idle_s
+                    pause = self.pacing.idle_s
                 except Exception:
                     LOG.exception('Observation of objects paused, retrying; report this error')
-                    pause = self._pacing.idle_s
+                    pause = self.pacing.idle_s
         finally:
             self._ended.set()
 

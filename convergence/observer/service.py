@@ -7,9 +7,9 @@ import logging
 from convergence.db.ports import RosterPort
 from convergence.db.repositories.witness import Witness
 from convergence.errors import ConvergenceError
-from convergence.heartbeat import Heartbeat, Presence
+from convergence.heartbeat import Heartbeat, Load, Presence
 from convergence.observer.budget import CallBudget
-from convergence.observer.observer import Observer, Pacing
+from convergence.observer.observer import Observer
 from convergence.observer.watching import WatchService
 
 LOG = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ KIND = 'observer'
 class ObserverService:
     """Observes objects from `start` to `stop`.
 
-    :param observer: made with `pacing` and `budget`.
+    :param observer: made with `budget`.
     :param watching: makes objects due when they are reported; None: objects are observed at intervals only.
     :param witness: sends the heartbeats and detects a lost database state; None: nothing detects that.
     """
@@ -33,7 +33,6 @@ class ObserverService:
         roster: RosterPort,
         presence: Presence,
         heartbeat_interval_s: float,
-        pacing: Pacing,
         watching: WatchService | None = None,
         *,
         witness: Witness | None = None,
@@ -42,13 +41,13 @@ class ObserverService:
         self._watching = watching
         self._budget = budget
         self._roster = roster
-        self._timeout_s = pacing.timeout_s
+        self._timeout_s = observer.pacing.timeout_s
         self.heartbeat = Heartbeat(
             roster,
             presence,
             heartbeat_interval_s,
             on_beat=lambda: budget.share(self._observers),
-            load=lambda: {'threads': pacing.threads, 'busy': min(observer.busy, pacing.threads)},
+            load=self._load,
             witness=witness,
         )
 
@@ -66,6 +65,10 @@ class ObserverService:
         ended = self._observer.stop(self._timeout_s)
         self.heartbeat.stop()
         return ended
+
+    def _load(self) -> Load:
+        threads = self._observer.pacing.threads
+        return {'threads': threads, 'busy': min(self._observer.busy, threads)}
 
     def _observers(self) -> int:
         """Return the number of live observers, which share the budget."""

@@ -164,7 +164,7 @@ class WatchService:
 
     def _make_due(self, rows: list[WatchTarget]) -> None:
         stacks = sorted({row.stack_id for row in rows})
-        self._rows.ask(stacks, ObservationSource.NOTIFICATION, sorted(row.resource_id for row in rows))
+        self._rows.request(stacks, ObservationSource.NOTIFICATION, sorted(row.resource_id for row in rows))
         self._hurry()
 
     def _update_watcher(self, name: str, desired: frozenset[str]) -> None:

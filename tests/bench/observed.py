@@ -91,7 +91,7 @@ def _observe(objects: int, directory: Path) -> Observed:
         while observer.turn():  # the first look at each is written by itself, and so is what is otherwise than before
             pass
         for _ in range(ROUNDS):
-            rows.ask(stacks, ObservationSource.REQUEST)
+            rows.request(stacks, ObservationSource.REQUEST)
             sleep(MOMENT_S)
             before, begun = tally.read()['statements'], time.process_time()
             while seen := observer.turn():

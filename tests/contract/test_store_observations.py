@@ -285,7 +285,7 @@ def another_moment():
 def test_who_asks_is_told_of_a_look_that_began_later(rows):
     schedule(rows)
     before = rows.observations.lease('A', 10, 1000.0)
-    asked_at = rows.observations.ask(['S'], ObservationSource.REQUEST, ['R'])
+    asked_at = rows.observations.request(['S'], ObservationSource.REQUEST, ['R'])
     assert rows.observations.lease('B', 10, 1000.0) == [], 'somebody looks already'
     assert rows.observations.write('A', [look(each) for each in before]) == 2
     assert known(rows)['R'].observed_at <= asked_at
@@ -302,7 +302,7 @@ def test_who_asks_is_told_of_a_look_that_began_later(rows):
 def test_a_stack_that_is_asked_about_is_looked_at_as_a_whole(rows):
     schedule(rows, {'Type': 1e9})
     assert rows.observations.lease('A', 10, 1000.0) == [] or rows.kind == 'memory'
-    rows.observations.ask(['S'], ObservationSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     assert {each.row.id for each in rows.observations.lease('B', 10, 1000.0)} == {'R', 'R2'} or rows.kind == 'memory'
 
 
@@ -310,7 +310,7 @@ def test_what_was_asked_for_while_the_stack_was_busy_is_due_when_it_rests(rows):
     schedule(rows)
     see(rows, pause_s=1e6)
     rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
-    rows.observations.ask(['S'], ObservationSource.NOTIFICATION, ['R'])
+    rows.observations.request(['S'], ObservationSource.NOTIFICATION, ['R'])
     another_moment()
     assert rows.observations.lease('A', 10, 1000.0) == [], 'nobody can look now'
     rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
@@ -376,18 +376,18 @@ def test_who_asks_for_what_was_due_while_the_stack_was_at_work_need_not_wait_for
     rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
     another_moment()
     assert rows.observations.lease('A', 10, 1000.0) == [], 'for a while nobody is told'
-    rows.observations.ask(['S'], ObservationSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     another_moment()
     leased = rows.observations.lease('B', 10, 1000.0)
     assert {each.row.id for each in leased} == {'R', 'R2'}
-    rows.observations.ask(['S'], ObservationSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     assert rows.observations.lease('C', 10, 1000.0) == [], 'somebody looks already'
 
 
 def test_who_waits_for_looks_knows_how_many_are_left(rows):
     schedule(rows)
     assert rows.observations.waiting(['S']) == 0
-    rows.observations.ask(['S'], ObservationSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     assert rows.observations.waiting(['S', 'T']) == 2
     another_moment()
     leased = rows.observations.lease('A', 1, 1000.0)

@@ -136,7 +136,7 @@ def test_looking_at_what_is_as_before_costs_the_same_whatever_the_number_of_obje
     """Three statements to lease a batch, and two to write it."""
     stack, observing = harness.created(independent(size)), Observing(harness)
     observing.look(stack)  # what is seen for the first time is written by itself
-    observing.rows.ask([stack], ObservationSource.REQUEST)
+    observing.rows.request([stack], ObservationSource.REQUEST)
     with Counted(harness.engine) as counted:
         assert observing.observer.turn() == size
     assert (counted.statements, counted.commits) == (6, 2)

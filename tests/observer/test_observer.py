@@ -156,7 +156,7 @@ def test_where_nothing_was_due_for_a_while_rests_are_longer_but_end_when_somethi
     observing.look(stack_id)
     in_s = 1000.0
     for lasts_s, rests_s in ((1000.0, 3.0), (2.5, 2.5), (0.4, 1.0)):
-        observing.rows.ask([stack_id], ObservationSource.REQUEST)
+        observing.rows.request([stack_id], ObservationSource.REQUEST)
         leased = observing.rows.lease('o', 10, 60.0)
         observing.rows.put_off('o', [each.row.id for each in leased], in_s)
         assert observing.observer.round() == 3.0
@@ -170,7 +170,7 @@ def test_what_somebody_asks_for_in_a_long_rest_is_looked_at_after_it_and_then_re
     stack_id = made(harness, 'ab')
     observing.look(stack_id)
     assert quiet(observing) == 3.0
-    observing.rows.ask([stack_id], ObservationSource.REQUEST)
+    observing.rows.request([stack_id], ObservationSource.REQUEST)
     assert observing.observer.round() == 0.0
     assert {each.source for each in observing.known(stack_id).values()} == {ObservationSource.REQUEST}
     assert quiet(observing) == 3.0

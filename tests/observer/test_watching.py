@@ -88,7 +88,7 @@ def test_what_is_told_of_is_due_at_once_and_nothing_else_is(harness):
 def test_what_is_told_of_while_somebody_looks_is_looked_at_again(harness):
     setting = Setting(harness, 'a')
     rows = setting.observing.rows
-    rows.ask([setting.stack_id], ObservationSource.REQUEST)
+    rows.request([setting.stack_id], ObservationSource.REQUEST)
     (leased,) = rows.lease('A', 10, 1000.0)
     setting.watching.refresh()
     setting.type.tell(setting.physical_id('a'))
@@ -248,7 +248,7 @@ def test_an_observer_that_is_hurried_does_not_wait_until_it_is_time(harness):
     observing.observer.start()
     try:
         ends = time.monotonic() + LONG_S
-        setting.observing.rows.ask([setting.stack_id], ObservationSource.NOTIFICATION)
+        setting.observing.rows.request([setting.stack_id], ObservationSource.NOTIFICATION)
         observing.observer.hurry()
         while (
             observing.known(setting.stack_id)['a'].source is not ObservationSource.NOTIFICATION

@@ -94,7 +94,7 @@ class DriftReads(Reading[StackReader]):
         for stack in stacks:
             self._enrol(stack)
         keys = [stack.id for stack in stacks]
-        self._objects.ask(keys, ObservationSource.REQUEST)
+        self._objects.request(keys, ObservationSource.REQUEST)
         return {'waiting': self._objects.waiting(keys), 'observers': self._observers()}
 
     def _observers(self) -> int:

@@ -1,8 +1,4 @@
-"""What is known of the objects of resources, in memory.
-
-As `convergence.db.repositories.observations.observations.Observations` and
-`convergence.db.repositories.reads.watched.WatchedObjects`.
-"""
+"""Observations in memory: the repositories `convergence.db.repositories.observations` and `WatchedObjects`."""
 
 from __future__ import annotations
 
@@ -37,7 +33,7 @@ _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 
 
 class MemoryObservations:
-    """Enrols the objects that are to be looked at, hands them out, and keeps what was seen.
+    """Schedules the objects to observe, leases them, and stores the results.
 
     Nothing here is spread over time: a simulation tells when somebody looks. Each question, and each write, is a step:
     others may go on before it. Whatever server is asked, what is written is written to the rows as they are committed;
@@ -296,14 +292,12 @@ class MemoryObservations:
                 if known is not None and known.holder == holder:
                     self._rows[key] = replace(known, due_at=self._memory.clock() + for_s, holder=None)
 
-    def ask(
-        self, stack_ids: Sequence[str], source: ObservationSource, resource_ids: Sequence[str] | None = None
-    ) -> float:
-        """Have objects looked at as soon as possible; the time."""
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once; return the time."""
         with self._writing():
             now = self._memory.clock()
             for key, known in self._rows.items():
-                if known.stack_id in stack_ids and (resource_ids is None or key in resource_ids):
+                if known.stack_id in stack_ids and (rows is None or key in rows):
                     is_held = known.holder is not None and known.due_at > now
                     due_at = known.due_at if is_held else now
                     self._rows[key] = replace(known, requested_at=now, requested_by=source, due_at=due_at)

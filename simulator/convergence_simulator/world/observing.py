@@ -54,7 +54,7 @@ class SimulatedObserver:
     def of(cls, world: World, name: str) -> SimulatedObserver:
         """A new one."""
         access = CallAccess(world.reader.signals, None, _no_credentials)
-        pacing = Pacing(world.registry.observed_every_s(EVERY_S, {}), BATCH, threads=1)
+        pacing = Pacing(world.registry.observed_every_s(EVERY_S, {}), BATCH, threads=1, vary=lambda: 0.0)
         task = ObservationTask(world.registry, access)
         budget = CallBudget(None, world.kernel.clock)
         observer = Observer(
@@ -63,7 +63,6 @@ class SimulatedObserver:
             pacing,
             budget,
             world.new_id,
-            lambda: 0.0,
             new_group=lambda: ObservationsInTurn(OBSERVE),
         )
         found = cls(SimulatedProcess(name), world.new_id(), observer)

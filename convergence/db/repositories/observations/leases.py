@@ -165,28 +165,26 @@ class ObservationLeases(ObservationRows):
         if resource_ids:
             self._store.write(lambda connection: connection.execute(later).rowcount, self.put_off)
 
-    def ask(
-        self, stack_ids: Sequence[str], source: ObservationSource, resource_ids: Sequence[str] | None = None
-    ) -> float:
-        """Have objects looked at as soon as possible.
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once.
 
-        :param resource_ids: those of these rows alone; None: of all that are observed of the stacks.
-        :returns: the time. A look that begins later tells how things were after this.
+        :param rows: ids of the rows of the objects; None: every observed object of the stacks.
+        :returns: the database's time. An observation that begins later shows the state after the request.
         """
         present = and_(OBSERVATION.c.holder.is_not(None), OBSERVATION.c.due_at > database_now())
 
-        def ask(connection: Connection) -> float:
+        def write(connection: Connection) -> float:
             now: float = connection.execute(select(database_now())).scalar_one()
             for some in chunks(list(stack_ids)):
                 mine = [OBSERVATION.c.stack_id.in_(some)]
-                if resource_ids is not None:
-                    mine.append(OBSERVATION.c.resource_id.in_(list(resource_ids)))
+                if rows is not None:
+                    mine.append(OBSERVATION.c.resource_id.in_(list(rows)))
                 due_at = case((present, OBSERVATION.c.due_at), else_=now)
                 values = {'requested_at': now, 'requested_by': source, 'due_at': due_at}
                 connection.execute(update(OBSERVATION).where(*mine).values(**values))
             return now
 
-        return self._store.write(ask, self.ask)
+        return self._store.write(write, self.request)
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""
