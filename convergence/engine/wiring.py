@@ -41,7 +41,7 @@ from convergence.resources.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How an engine works.
+    """The options of an engine.
 
     Fields with the name of an option hold its value; see `convergence.settings`.
 
@@ -63,9 +63,9 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What carries an engine's operations out, and its sweeper.
+    """The parts of an engine: its operations and its sweeper.
 
-    :param drift: what does what people ask to be done about objects that changed outside of their stacks.
+    :param drift: operations on drift: policies, acceptance, repairs.
     """
 
     dispatcher: Dispatcher
@@ -101,7 +101,7 @@ def wire_engine(
     myself: Worker,
     classes: EngineClasses = EngineClasses(),
 ) -> EngineParts:
-    """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
+    """Construct the parts of one engine. Nothing runs yet.
 
     :param messenger: sends to the workers.
     :param myself: the engine as it takes rows from dead workers, and the source of its ids.

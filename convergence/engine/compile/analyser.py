@@ -1,4 +1,4 @@
-"""Reads templates: text to `template.Compiled`, with the content of nested stacks. Asks resource types for nothing."""
+"""Reads templates: text to `template.Compiled`, with the content of nested stacks. Validates nothing."""
 
 from __future__ import annotations
 
