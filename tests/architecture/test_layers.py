@@ -37,7 +37,11 @@ DOORS = {
     'requests': ('convergence.cli.client', 'convergence.resources.openstack.waiting'),
     'lsprotocol': ('convergence.cli.language_server',),
     'pygls': ('convergence.cli.language_server',),
-    'keystoneauth1': ('convergence.cli.keystone', 'convergence.credentials.keystone', 'convergence.cmd.keystone'),
+    'keystoneauth1': (
+        'convergence.cli.keystone',
+        'convergence.credentials.keystone',
+        'convergence.cmd.wiring.keystone',
+    ),
     'openstack': ('convergence.cli.clouds',),
 }
 """The only places that may import each library."""
