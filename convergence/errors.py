@@ -1,12 +1,12 @@
 """Every exception that Convergence raises on purpose.
 
 The class names are part of the RPC contract: a remote caller and the REST layer tell errors apart by name.
-The base class says what happens next:
+The base class says who must act:
 
-* `UserError`: the request is wrong; nothing was stored; change it and ask again.
-* `RetryLater`: the request is fine, the moment is not; the same request may succeed later.
-* `OperatorError`: the installation is wrong; a person has to change configuration or a service.
-* `Conflict`: a row is no longer what was read; read again and decide again. Who asked from outside repeats the request.
+* `UserError`: the request is wrong; nothing was stored; change it and repeat it.
+* `RetryLater`: the request is valid, but cannot be served now; the same request may succeed later.
+* `OperatorError`: the installation is wrong; an operator must change configuration or a service.
+* `Conflict`: a row has changed since it was read; read and decide again. An external caller repeats the request.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing_extensions import override
 
 
 class ConvergenceError(Exception):
-    """Base of all errors that are raised on purpose. The text is meant to be read by the person who asked.
+    """Base of all errors that are raised on purpose. The text addresses the user who sent the request.
 
-    Each class can be made from its text alone, what more it carries from `kwargs`: so another process gets the same.
+    The constructor of each class accepts the text alone; further data comes from `kwargs`, so that another process can
+    raise the same error.
     """
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """What the constructor needs besides the text, as JSON. oslo.messaging asks for it by this name."""
+        """Return the arguments of the constructor besides the text, as JSON. oslo.messaging reads this attribute."""
         return {}
 
 
@@ -43,21 +44,23 @@ class OperatorError(ConvergenceError):
 
 
 class Conflict(ConvergenceError):
-    """A row is no longer what was read. Whoever catches it reads again and decides again."""
+    """A row has changed since it was read. The handler reads again and decides again."""
 
 
 class OlderState(Conflict):
-    """A row is shown as it was before a write that is known to have been committed. A server lags behind, for a while;
-    or the database has lost that commit, for good."""
+    """A row shows a state older than a known commit.
+
+    Either a server lags behind for a while, or the database has lost that commit for good.
+    """
 
 
 class LostClaim(ConvergenceError):
-    """Somebody else has claimed the row of a resource, so what the earlier claim still wants to write is refused."""
+    """Another worker has claimed the row of a resource, so the database refuses writes under the earlier claim."""
 
     @classmethod
     def of(cls, resource_id: str) -> Self:
-        """Of the row with that id."""
-        return cls(f'Somebody else has claimed the row {resource_id} by now; nothing was written.')
+        """Return the error for the row with that id."""
+        return cls(f'Claim lost: another worker has claimed the row {resource_id}; nothing was written.')
 
 
 # --- requests -------------------------------------------------------------------------------------------------
@@ -68,10 +71,10 @@ class Invalid(UserError):
 
 
 class EntityNotFound(UserError):
-    """What the request names does not exist, or belongs to somebody else.
+    """The named object does not exist, or belongs to another project.
 
-    :param entity: the kind of thing, for example ``Stack``.
-    :param name: the name or id by which it was asked for.
+    :param entity: the kind of object, for example ``Stack``.
+    :param name: the name or id in the request.
     """
 
     def __init__(self, entity: str, name: str = '') -> None:
@@ -95,27 +98,27 @@ class ActionInProgress(RetryLater):
 
 
 class RequestKeyReused(UserError):
-    """Another request had the same idempotency key, and asked for something else."""
+    """An earlier, different request had the same idempotency key."""
 
 
 class PreconditionFailed(UserError):
-    """Something has happened to the stack since the caller looked at it, and the caller has made that a condition."""
+    """The stack has changed since the caller read it, and the request was conditional on that."""
 
 
 class NotSupported(UserError):
-    """The request makes no sense in the stack's present state, or this installation does not offer it."""
+    """The state of the stack does not allow the request, or this installation does not offer it."""
 
 
 class GoalUnreadable(NotSupported):
-    """The template of a stack is stored and cannot be read: without it this cannot be done."""
+    """The stored template of a stack is unreadable, and the request needs it."""
 
 
 class ResourceActionNotSupported(NotSupported):
-    """The type of the resource cannot do that."""
+    """The resource type does not support the action."""
 
 
 class NotOffered(NotSupported):
-    """This installation cannot do what was asked at all, whatever the state of the stack."""
+    """This installation does not offer the request, in any state of the stack."""
 
 
 class Forbidden(UserError):
@@ -123,9 +126,9 @@ class Forbidden(UserError):
 
 
 class CredentialsRefused(Forbidden):
-    """A stack cannot act for its user: Keystone does not let it, or it has nothing to act with.
+    """A stack cannot act for its user: Keystone refuses, or the stack has no credentials.
 
-    The text says what to do.
+    The text names the remedy.
     """
 
 
@@ -134,10 +137,10 @@ class RequestLimitExceeded(UserError):
 
 
 def require_room(count: int, most: int | None) -> None:
-    """See that a tree of stacks has no more resources than it may.
+    """Check that a tree of stacks has at most `most` resources.
 
-    :param most: None: as many as it likes.
-    :raises RequestLimitExceeded: it has.
+    :param most: None means no limit.
+    :raises RequestLimitExceeded: it has more.
     """
     if most is not None and count > most:
         raise RequestLimitExceeded(
@@ -151,11 +154,11 @@ def require_room(count: int, most: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a document something stands. Lines and columns count from 1.
+    """A position in a document. Lines and columns count from 1.
 
-    Both are 0 in a document that did not come as text: then only the path is known.
+    Both are 0 in a document that was not sent as text: only the path is known.
 
-    :param source: what the document is called, for example ``template`` or a file name.
+    :param source: name of the document, for example ``template`` or a file name.
     :param path: keys from the document's root, for example ``('resources', 'web', 'properties', 'port')``.
     """
 
@@ -165,7 +168,7 @@ class Place:
     path: tuple[str | int, ...] = ()
 
     def within_properties(self) -> str:
-        """The path of a property of a resource, without the function at its end; empty for another place."""
+        """Return the path of a property of a resource, without the function at its end; empty for other positions."""
         head = [str(key) for key in self.path]
         if len(head) < 4 or head[2].lower() != 'properties' or head[0].lower() != 'resources':
             return ''
@@ -179,12 +182,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a document, and where.
+    """One problem of a document, with its position.
 
-    :param message: what is wrong. Clients of the field match some of these texts literally.
-    :param hint: what might have been meant, a sentence; empty where nothing comes to mind.
-    :param kind: what sort of problem it is: the name of an error, mostly.
-    :param excerpt: the line in question and a caret under the place, ready to print; empty where the text is not known.
+    :param message: the problem. Clients of OpenStack match some of these texts literally.
+    :param hint: a suggestion, as a sentence; may be empty.
+    :param kind: the kind of problem, mostly the name of an error.
+    :param excerpt: the line and a caret under the position, ready to print; empty if the text is unknown.
     """
 
     message: str
@@ -194,7 +197,7 @@ class Problem:
     excerpt: str = ''
 
     def document(self) -> dict[str, Any]:
-        """The problem as flat JSON; what is not there is null."""
+        """Return the problem as flat JSON; missing values are null."""
         place = self.place
         return {
             'message': self.message,
@@ -209,7 +212,7 @@ class Problem:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Problem:
-        """The problem that `document` describes, also after a way through JSON."""
+        """Return the problem that `document` describes."""
         place = None
         if document.get('file') is not None:
             path = tuple(document.get('path') or ())
@@ -219,9 +222,9 @@ class Problem:
 
     @override
     def __str__(self) -> str:
-        """The message and its hint as the first line; below it the place and the excerpt, indented.
+        """Return message and hint as the first line; below it the position and the excerpt, indented.
 
-        Of a property whose line is not known all is said in one line, in words that clients of the field compare.
+        A problem of a property without a known line is one line, in words that clients of OpenStack compare.
         """
         said = f'{self.message} {self.hint}' if self.hint else self.message
         within = self.place.within_properties() if self.place and not self.place.line else ''
@@ -237,8 +240,8 @@ class Problem:
 class StackValidationFailed(UserError):
     """The template or its parameters are wrong. Carries every problem found, in the order of the document.
 
-    :param problems: what is wrong; a text stands for a single problem without a place.
-    :param documents: the problems as JSON, when they come from another process; `problems` is only their text then.
+    :param problems: the problems; a text stands for a single problem without a position.
+    :param documents: the problems as JSON if they come from another process; `problems` is only their text then.
     """
 
     def __init__(self, problems: Sequence[Problem] | str, documents: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -250,7 +253,7 @@ class StackValidationFailed(UserError):
     @property
     @override
     def kwargs(self) -> dict[str, Any]:
-        """The problems as JSON."""
+        """Return the problems as JSON."""
         return {'documents': [problem.document() for problem in self.problems]}
 
 
@@ -263,7 +266,7 @@ class InvalidTemplateSection(StackValidationFailed):
 
 
 class ResourceTypeUnavailable(StackValidationFailed):
-    """The service that a resource type belongs to is not there."""
+    """The service of a resource type is not available."""
 
 
 class InvalidTemplateReference(StackValidationFailed):
@@ -287,7 +290,7 @@ class ImmutableParameterModified(StackValidationFailed):
 
 
 class ConflictingMergeStrategyForParam(StackValidationFailed):
-    """Two environment files say differently how a parameter is merged."""
+    """Two environment files set different merge strategies for a parameter."""
 
 
 class InvalidBreakPointHook(StackValidationFailed):
@@ -302,15 +305,15 @@ class ConfigurationError(OperatorError):
 
 
 class CannotBeRead(OperatorError):
-    """What is stored is damaged. Nothing was changed."""
+    """Stored data is damaged. Nothing was changed."""
 
 
 class SealedWithAnotherKey(CannotBeRead):
-    """What is stored cannot be opened with the configured keys. Nothing was changed."""
+    """The configured keys do not open the stored data. Nothing was changed."""
 
 
 class DatabaseUnavailable(OperatorError, RetryLater):
-    """The database does not answer, or its schema is not the one this version needs."""
+    """The database does not answer, or has another schema than this version needs."""
 
 
 class MessagingUnavailable(OperatorError, RetryLater):

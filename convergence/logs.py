@@ -1,8 +1,8 @@
-"""Logging: every line says which request, stack, traversal, node and worker it belongs to, and shows no secret.
+"""Logging: every line names its request, stack, traversal, node and worker, and contains no secret.
 
-Code logs through the standard library (`logging.getLogger(__name__)`). Whoever begins a piece of work says once
-what it is about, with `bind`; the formatter adds it to each line that is logged meanwhile in the same thread or
-green thread. Masking happens on the finished text, so tracebacks and the lines of libraries are covered as well.
+Code logs through the standard library (`logging.getLogger(__name__)`). The start of a piece of work binds its context
+with `bind`; the formatter adds the context to each line of the same thread or green thread until the work ends. Masking
+happens on the finished text, so tracebacks and the lines of libraries are covered as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from convergence.repetition import INTERVAL_S, Repetitions
 from convergence.signing import without_signatures
 
 FIELDS = ('request_id', 'stack', 'traversal', 'node', 'worker')
-"""What a line can be about, in the order in which it is shown."""
+"""Fields of the context of a line, in their order of display."""
 _KNOWN = frozenset(FIELDS)
 
 LINE_FORMAT = '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s %(about)s%(message)s'
@@ -55,7 +55,7 @@ _masked: ContextVar[set[str] | None] = ContextVar('convergence_log_secrets', def
 
 @contextmanager
 def masking(secrets: Iterable[str] = ()) -> Iterator[None]:
-    """Show none of these values in lines logged inside the block, tracebacks included, nor in what `masked` gets.
+    """Hide these values in lines logged inside the block, including tracebacks, and in results of `masked`.
 
     :param secrets: see `convergence.secrecy.texts`. Blocks nest: the inner one adds to the outer one.
     """
@@ -74,22 +74,22 @@ def mask_also(secrets: Iterable[str]) -> None:
 
 
 def masked(text: str) -> str:
-    """`text` without the values that are concealed here and now, and without the signatures of signal addresses."""
+    """Return `text` without the values hidden in this block, and without signatures of signal addresses."""
     known = _masked.get()
     return without_signatures(secrecy.masked(text, known) if known else text)
 
 
 def masked_within(value: Any) -> AnyJson:
-    """A value, as JSON, without what is concealed here and now in any of its texts."""
+    """Return a JSON value whose texts do not contain the values hidden in this block."""
     return secrecy.texts_without(value, _masked.get() or ())
 
 
 @contextmanager
 def bind(**fields: object) -> Iterator[None]:
-    """Say what the lines logged inside the block are about.
+    """Set the context of lines logged inside the block.
 
-    :param fields: any of `FIELDS`; None takes a field away. Blocks nest: the inner one adds to the outer one.
-    :raises TypeError: a field that no line shows.
+    :param fields: any of `FIELDS`; None removes a field. Blocks nest: the inner one adds to the outer one.
+    :raises TypeError: unknown field.
     """
     if unknown := fields.keys() - _KNOWN:
         raise TypeError(f'Log lines have no field {", ".join(sorted(unknown))}; there are {", ".join(FIELDS)}')
@@ -106,7 +106,7 @@ def bind(**fields: object) -> Iterator[None]:
 
 
 def bound() -> Mapping[str, str]:
-    """What lines logged here and now are about. Pass it to `bind` in a thread that continues the work."""
+    """Return the present context. Pass it to `bind` in a thread that continues the work."""
     fields = _bound.get()
     current = request_context.get_current()
     if 'request_id' in fields or current is None or not current.request_id:
@@ -115,14 +115,14 @@ def bound() -> Mapping[str, str]:
 
 
 def mask(text: str) -> str:
-    """`text` without passwords: neither `password = …` in any notation, nor those inside URLs."""
+    """Return `text` without passwords: neither `password = …` in any notation, nor those inside URLs."""
     if '://' in text:
         text = _URL_PASSWORD.sub(r'\g<before>***', text)
     return strutils.mask_password(text)
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make the options of oslo.log known to `conf`, with the formats and levels of this project as defaults."""
+    """Register the options of oslo.log in `conf`, with the formats and levels of this project as defaults."""
     log.register_options(conf)
     conf.set_default('use_stderr', True)
     conf.set_default('logging_default_format_string', LINE_FORMAT)
@@ -132,13 +132,13 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def set_up(conf: cfg.ConfigOpts, process: str) -> None:
-    """Start logging as `conf` says: to stderr, files, journal or syslog, in lines or JSON.
+    """Start logging as configured in `conf`: to stderr, files, journal or syslog, as lines or JSON.
 
-    An exception that ends the process is logged too. What libraries repeat is shown once a minute.
+    An exception that ends the process is logged too. Repeated lines of libraries appear once a minute.
 
     :param conf: filled by `convergence.config.load`.
     :param process: name of the program.
-    :raises ConfigurationError: the log cannot be written.
+    :raises ConfigurationError: the log file cannot be opened.
     """
     try:
         log.setup(conf, process)
@@ -147,33 +147,33 @@ def set_up(conf: cfg.ConfigOpts, process: str) -> None:
     repetitions = Repetitions()
     for handler in logging.getLogger().handlers:
         handler.addFilter(repetitions)
-        if type(handler).handleError is logging.Handler.handleError:  # which writes a traceback for each line
+        if type(handler).handleError is logging.Handler.handleError:  # the default prints a traceback per line
             setattr(handler, 'handleError', _Unwritten())  # noqa: B010 - handlers of any class
         handler.setFormatter(SafeFormatter(handler.formatter or logging.Formatter(LINE_FORMAT)))
 
 
 class _Unwritten:
-    """Says that a log takes no lines, as on a full disk: once in `INTERVAL_S`, in one line on standard error."""
+    """Reports on standard error, at most once per `INTERVAL_S`, that the log loses lines, as on a full disk."""
 
     def __init__(self) -> None:
         self._said_at = -INTERVAL_S
 
     def __call__(self, record: logging.LogRecord) -> None:
-        """A line was not written; called where that is being handled."""
+        """Report a lost line. Call it while the exception is handled."""
         now = time.monotonic()
         if now - self._said_at < INTERVAL_S:
             return
         self._said_at = now
         error = sys.exc_info()[1]
-        with suppress(Exception):  # standard error may be what takes no lines
+        with suppress(Exception):  # standard error itself may fail
             why = escaped(f'{type(error).__name__}: {error}')
             print(f'The log cannot be written ({why}); lines are lost.', file=sys.stderr, flush=True)
 
 
 class SafeFormatter(logging.Formatter):
-    """Adds what the line is about, has another formatter write the line, masks secrets, and escapes control characters.
+    """Adds the context, lets another formatter write the line, masks secrets, and escapes control characters.
 
-    :param inner: decides what a line looks like.
+    :param inner: formats the line.
     """
 
     def __init__(self, inner: logging.Formatter) -> None:
@@ -182,14 +182,14 @@ class SafeFormatter(logging.Formatter):
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        """The finished line."""
+        """Return the finished line."""
         fields = bound()
         for name in FIELDS:
             setattr(record, name, fields.get(name, ''))
         shown = escaped(' '.join(f'{name}={fields[name]}' for name in FIELDS if name in fields))
         record.about = f'[{shown}] ' if shown else ''
-        record.extra = {**getattr(record, 'extra', {}), **fields}  # where oslo.log's JSON looks
-        # What is said stays one line, whoever chose its words. A secret is found only before its characters change.
+        record.extra = {**getattr(record, 'extra', {}), **fields}  # oslo.log's JSON formatter reads it
+        # The message stays one line, for any names of users in it. Mask before escaping changes characters.
         message = escaped(masked(mask(record.getMessage())))
         unsaid = record.msg, record.args, record.exc_text
         record.msg, record.args = message, ()  # not in a copy: that costs as much as the line
@@ -197,5 +197,5 @@ class SafeFormatter(logging.Formatter):
             line = self.inner.format(record)
         finally:
             record.msg, record.args, record.exc_text = unsaid
-        # The line breaks that are left are those of a traceback, of which each line is marked as one.
+        # The remaining line breaks belong to a traceback, each line of which has the prefix.
         return escaped(masked(mask(line)), keep='\n')

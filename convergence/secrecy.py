@@ -1,8 +1,8 @@
-"""Secret values in texts for people: which texts a value can be recognised by, and how they are masked. Pure.
+"""Masks secret values in texts for people. Pure.
 
-A secret is replaced wherever it stands literally, or as programs quote it: escaped as in JSON, in Python's own notation
-or in an address, and line by line where it has several. What is shorter than `SHORTEST` is left alone: such a value
-turns up in every text by chance, so masking it would spoil the text and still tell where it stands.
+A secret is masked in each literal form: plain, escaped as in JSON, in Python's own notation or in a URL, and line by
+line if it has several lines. A value shorter than `SHORTEST` is not masked: it occurs in many texts by chance, so a
+mask would spoil the text and still reveal the place.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _leaves(value: Any) -> Iterable[str]:
 
 
 def occurring(secrets: Iterable[str], value: Any) -> frozenset[str]:
-    """Those of `secrets` that are part of a value, as JSON."""
+    """Return those of `secrets` that are part of a value, as JSON."""
     text = json.dumps(value, ensure_ascii=False)
     return frozenset(secret for secret in secrets if json.dumps(secret, ensure_ascii=False)[1:-1] in text)
 
@@ -117,7 +117,7 @@ def _without(value: Any, secrets: frozenset[str], number: str | None) -> AnyJson
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """How a secret may stand in a text."""
+    """Yield the forms in which a secret may occur in a text."""
     if len(secret) < SHORTEST:
         return
     yield secret

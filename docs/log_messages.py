@@ -33,7 +33,7 @@ class LogLine:
 
 
 def found_in(package: Path) -> Iterator[LogLine]:
-    """What the modules of a package write, in the order of the source."""
+    """Yield the log lines of the modules of a package, in the order of the source."""
     for path in sorted(package.rglob('*.py')):
         source = path.relative_to(package).as_posix()
         if source.startswith(LEFT_OUT):

@@ -1,5 +1,5 @@
-"""The Orchestration API v1 over HTTP: checks a request, asks an engine, and writes the answer.
+"""The Orchestration API v1 over HTTP: checks a request, calls an engine, and writes the answer.
 
-Start reading at `convergence.api.routes`, the table of everything that can be asked, and `convergence.api.application`,
-the one way that every request takes.
+Start reading at `convergence.api.routes`, the table of all routes, and `convergence.api.application`, the path of every
+request.
 """

@@ -1,7 +1,8 @@
-"""The WSGI application: the one way that every request takes.
+"""The WSGI application: the path of every request.
 
-A request is matched with the routing table; it is found out who asks; the policy is asked; the body is read; the
-endpoint of the route asks an engine; the answer is written. Whatever is raised on the way becomes an answer too.
+The application matches a request with the routing table, identifies the caller, checks the policy, reads the body, and
+calls the endpoint of the route. The endpoint calls an engine, and the application writes the answer. An exception on
+the way becomes an answer too.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ Responder = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class ApplicationOptions:
-    """How the application is to behave.
+    """Settings of the application.
 
     :param public_url: beginning of the links in answers; empty: the host of the request, if it is known.
     :param hosts: names and addresses under which the API is known, besides those of this machine for itself.
     :param max_body_bytes: largest body of a request.
-    :param token: that requests must bring where `authentication` is `NOAUTH`; empty: none.
+    :param token: that requests must carry if `authentication` is `NOAUTH`; empty: none.
     """
 
     authentication: Authentication = Authentication.NOAUTH
@@ -59,9 +60,9 @@ class ApplicationOptions:
 class Application:
     """Serves requests: an object that any WSGI server can call.
 
-    :param engine: asks the engines.
-    :param followers: those who follow events; stop them when the process ends.
-    :param issuer: has credentials made for stacks; None: they get none.
+    :param engine: sends requests to the engines.
+    :param followers: the clients that follow events; stop them when the process ends.
+    :param issuer: creates credentials for stacks; None: stacks get no credentials.
     """
 
     def __init__(
@@ -95,12 +96,12 @@ class Application:
     # --- one request ------------------------------------------------------------------------------------------
 
     def serve(self, route: Route, request: falcon.Request, response: falcon.Response, path: dict[str, str]) -> None:
-        """Carry out a request that has been matched with a route. The only place where anybody is let in."""
+        """Carry out a request that has been matched with a route. All access checks happen here."""
         project_id = path['project_id']
         if any('\0' in part for part in path.values()):
             raise falcon.HTTPNotFound
         context = self._let_in(route, request, project_id)
-        # Who comes with a signature is shown no links; under which host that was is no matter then.
+        # Answers to signed requests have no links, so their host does not matter.
         base = self._base(request) if route.access is Access.TOKEN else ''
         call = ApiCall(
             context=context,
@@ -120,13 +121,13 @@ class Application:
         )
         answer = route.endpoint(call)
         if request.method == 'HEAD' and isinstance(answer.stream, Closing):
-            answer.stream.close()  # nobody will go through it
+            answer.stream.close()  # no server will iterate over it
         _write(response, HTTPStatus(route.status), answer)
 
     def _let_in(self, route: Route, request: falcon.Request, project_id: str) -> CallerContext:
-        """Who asks, if the policy allows what is asked. Who has a signature is nobody: an engine verifies it.
+        """Identify the caller and check the policy. A signed request has no caller: an engine verifies the signature.
 
-        :raises UserError: this may not be asked.
+        :raises UserError: the policy denies the request.
         """
         request_id: str = request.context.request_id
         if route.access is Access.SIGNATURE:
@@ -188,25 +189,25 @@ class Application:
 
 @runtime_checkable
 class Closing(Protocol):
-    """A body that holds something until it is closed."""
+    """A body that occupies a place among the followers until it is closed."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the place."""
 
 
 class _Resource:
-    """The responders of a path, as Falcon wants them."""
+    """Return the responders of a path in the form that Falcon expects."""
 
     def __init__(self, responders: dict[str, Responder]) -> None:
         if 'GET' in responders:
-            # The same without its body, which whoever writes the answer leaves out.
+            # The same; the server leaves out the body.
             responders = {'HEAD': responders['GET'], **responders}
         for method, responder in responders.items():
             setattr(self, f'on_{method.lower()}', responder)
         self._allowed = ','.join(sorted(responders))
 
     def on_options(self, request: falcon.Request, response: falcon.Response, **path: str) -> None:
-        """Say which methods there are."""
+        """Answer with the methods of the path."""
         response.status = HTTPStatus.NO_CONTENT
         response.set_header('Allow', self._allowed)
 
@@ -226,10 +227,10 @@ def _probe(probe: Callable[[], tuple[HTTPStatus, Any]]) -> Responder:
 
 
 class _Envelope:
-    """What every request and every answer has: an id, and a line in the log."""
+    """Gives every request an id and a line in the log."""
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Before the request is matched with a route."""
+        """Called before the request is matched with a route."""
         request.context.request_id = new_request_id()
         RequestContext(request_id=request.context.request_id)  # the current one of this thread: the log names it
         request.context.began = time.monotonic()
@@ -238,7 +239,7 @@ class _Envelope:
     def process_response(
         self, request: falcon.Request, response: falcon.Response, resource: object, succeeded: bool
     ) -> None:
-        """When the answer is complete."""
+        """Called when the answer is complete."""
         response.set_header(REQUEST_ID, request.context.request_id)
         response.set_header('Cache-Control', 'no-store')
         took_ms = (time.monotonic() - request.context.began) * 1000
@@ -265,7 +266,7 @@ def _write(response: falcon.Response, expected: HTTPStatus, answer: ApiAnswer) -
 
 
 def _fail(request: falcon.Request, response: falcon.Response, error: Exception, params: dict[str, Any]) -> None:
-    """Say what is wrong: to the client what concerns it, to the log what nobody expected."""
+    """Turn an exception into an answer for the client; log unexpected ones."""
     if isinstance(error, falcon.HTTPError):
         status = HTTPStatus(falcon.util.http_status_to_code(error.status))
         told = error.description or faults.EXPLANATIONS.get(status, error.title or '')

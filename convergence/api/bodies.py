@@ -22,16 +22,16 @@ _MISSING = 'The body of the request is missing; it must be JSON.'
 
 
 def read(request: falcon.Request, route: Route, limit_bytes: int) -> AnyJson:
-    """The body of a request, in the shape that its route wants; None where there is none.
+    """The body of a request, in the shape of its route; None without one.
 
-    :raises HttpProblem: 400, 413 or 415; the text says what is wrong.
+    :raises HttpProblem: 400, 413 or 415, with the reason.
     """
     if route.body is Body.NONE:
         return None
     kind = (request.content_type or '').partition(';')[0].strip().lower()
     signed = route.access is Access.SIGNATURE
     limit_bytes = min(limit_bytes, MAX_BODY_BYTES) if signed else limit_bytes
-    # Programs that were given an address say little of what they send: curl calls everything a form.
+    # Programs with a signal address rarely set the content type: curl declares every body a form.
     raw = b'' if kind in _IGNORED_TYPES and not signed else _bytes(request, limit_bytes)
     if raw.strip() and not signed and kind not in _JSON_TYPES and not kind.endswith('+json'):
         raise HttpProblem(
@@ -49,7 +49,7 @@ def read(request: falcon.Request, route: Route, limit_bytes: int) -> AnyJson:
 def parse(raw: bytes) -> AnyJson:
     """The value of a JSON text.
 
-    :raises HttpProblem: 400, it is none, or holds what cannot be kept.
+    :raises HttpProblem: 400 if it is invalid JSON, or contains characters that databases cannot store.
     """
     try:
         return documents.parse(raw.decode())
@@ -63,14 +63,14 @@ def _bytes(request: falcon.Request, limit_bytes: int) -> bytes:
     length = request.content_length
     if length is not None and length > limit_bytes:
         raise _too_large(limit_bytes)
-    # A body in pieces has no length; servers that can end it by themselves say so.
+    # A chunked body has no length; servers that detect its end set this key.
     endless = length is None and request.env.get('wsgi.input_terminated')
     stream = request.stream if endless else request.bounded_stream
     try:
         raw: bytes = stream.read(limit_bytes + 1) if endless else stream.read()
     except (OSError, EOFError) as error:
-        # Our own server hands over whole requests; others let the application wait for the rest.
-        LOG.debug('The body of a request does not arrive: %s', error)
+        # The own server passes whole requests; with others the application waits for the rest.
+        LOG.debug('Refusing a request whose body does not arrive: %s', error)
         raise HttpProblem(HTTPStatus.REQUEST_TIMEOUT, 'The body of the request did not arrive in time.') from None
     if len(raw) > limit_bytes:
         raise _too_large(limit_bytes)

@@ -1,4 +1,4 @@
-"""A request on its way through an endpoint, and the answer that it gets."""
+"""The request that an endpoint gets, and the answer that it returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar('R')
 
 
 class Engine(Protocol):
-    """Asks an engine: the part of `convergence.rpc.client.EngineClient` that is needed here."""
+    """Calls an engine: the part of `convergence.rpc.client.EngineClient` that the API uses."""
 
     def call(self, context: RequestContext, name: str, /, **arguments: Any) -> AnyJson:
         """Carry out the operation `name`."""
@@ -28,12 +28,12 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """What a client gets.
+    """The answer to a client.
 
     :param document: the body, as JSON; see `content_type`.
-    :param status: None: the one of the route.
-    :param content_type: of a `document` that is a text already; None: it is JSON.
-    :param stream: pieces of a body that has no end yet, instead of `document`.
+    :param status: None: the status of the route.
+    :param content_type: of a `document` that is text; None: it is JSON.
+    :param stream: pieces of an open-ended body, instead of `document`.
     """
 
     document: Any = None
@@ -45,19 +45,19 @@ class ApiAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A request that may be carried out.
+    """A request that passed the checks of access.
 
     :param base: URL of the API as the client sees it, with the version, without a slash at the end.
     :param url: of the request, without its query.
-    :param query_text: what stands behind the question mark, as it was sent.
+    :param query_text: the raw query, without the question mark.
     :param path: the variable parts of the path, by name.
     :param headers: of the request, by lower-case name.
-    :param body: the body as JSON; None: there is none.
-    :param require: asks the policy for a further rule. Raises `Forbidden`.
-    :param is_admin: whether the caller is shown what concerns all projects.
-    :param followers: those who follow events.
+    :param body: the body as JSON; None without a body.
+    :param require: checks a further rule of the policy. Raises `Forbidden`.
+    :param is_admin: True if the caller may read data of all projects.
+    :param followers: the clients that follow events.
     :param client: the address that the request comes from.
-    :param issuer: has credentials made for stacks; None: they get none.
+    :param issuer: creates credentials for stacks; None: stacks get no credentials.
     """
 
     context: RequestContext
@@ -78,7 +78,7 @@ class ApiCall:
     def ask(
         self, operation: Callable[Concatenate[EngineApi, RequestContext, P], R], *given: P.args, **arguments: P.kwargs
     ) -> R:
-        """Have an engine carry out an operation: one of the methods of `EngineApi`, with arguments by name."""
+        """Let an engine carry out an operation: one of the methods of `EngineApi`, with arguments by name."""
         answer: R = self.engine.call(self.context, operation.__name__, **arguments)
         return answer
 
@@ -88,7 +88,7 @@ class ApiCall:
         *given: P.args,
         **arguments: P.kwargs,
     ) -> R:
-        """Have an engine carry out an operation on the stack of the URL."""
+        """Let an engine carry out an operation on the stack of the URL."""
         answer: R = self.engine.call(self.context, operation.__name__, stack_identity=self.identity, **arguments)
         return answer
 

@@ -1,6 +1,6 @@
-"""What a client makes a condition of its request: not twice, and only if nothing has happened since.
+"""Conditional requests: an idempotency key, and an entity tag that must still match.
 
-The entity tag of a stack names its traversal: it changes with every operation that was accepted, and with nothing else.
+The entity tag of a stack names its traversal: it changes exactly with every accepted operation.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def entity_tag(stack: Mapping[str, Any]) -> dict[str, str]:
 
 
 def expected_traversal(call: ApiCall) -> str | None:
-    """The traversal that the stack must have for the request to be carried out; None: any.
+    """Return the traversal that the stack must have for the request; None: any.
 
-    :raises HttpProblem: 400, the condition is none that this API gives out.
+    :raises HttpProblem: 400 if the tag does not come from this API.
     """
     condition = call.headers.get('if-match', '').strip()
     if condition in ('', '*'):
@@ -37,9 +37,9 @@ def expected_traversal(call: ApiCall) -> str | None:
 
 
 def idempotency_key(call: ApiCall) -> str | None:
-    """By what the client will know its request again; None: it does not repeat it.
+    """Return the idempotency key of the request; None without one.
 
-    :raises HttpProblem: 400, it is too long or empty.
+    :raises HttpProblem: 400 if it is too long or empty.
     """
     key = call.headers.get('idempotency-key')
     if key is None:

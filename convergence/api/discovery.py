@@ -1,4 +1,4 @@
-"""What is answered to anybody: the version, and whether the installation is well."""
+"""Public answers: the version of the API, and the health of the installation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERSION = 'v1.0'
 
 
 def versions(base: str) -> dict[str, Any]:
-    """The document that says which versions there are.
+    """Return the document that lists the versions.
 
     :param base: URL of the API with its version.
     """
@@ -30,17 +30,17 @@ def versions(base: str) -> dict[str, Any]:
 
 
 class Probes:
-    """Answers probes. Anybody may ask: the answer says which part is not ready, the log says what is wrong with it."""
+    """Answers probes. They need no token, so an answer only names the part that is not ready; the log has details."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def live(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
-        """This process answers requests."""
+        """Answer that this process serves requests."""
         return HTTPStatus.OK, {'status': 'live'}
 
     def ready(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
-        """An engine answers, so requests can be served."""
+        """Answer 200 if an engine answers."""
         try:
             revision = self._ask('get_revision')
         except errors.ConvergenceError as error:
@@ -48,7 +48,7 @@ class Probes:
         return HTTPStatus.OK, {'status': 'ready', 'engine': revision}
 
     def progress(self) -> tuple[HTTPStatus, Mapping[str, Any]]:
-        """Work gets on: there are workers, and nothing that could be worked on lies about."""
+        """Answer 200 if all operations make progress: workers run, and no ready node waits too long."""
         try:
             found = self._ask('get_progress')
         except errors.ConvergenceError as error:
@@ -66,17 +66,17 @@ NOT_READY: Mapping[type[errors.ConvergenceError], str] = {
     errors.DatabaseUnavailable: 'The database is out of reach of the engine.',
     errors.ConvergenceError: 'The engine could not tell.',
 }
-"""What a probe answers to anybody, by the nearest class of the error."""
+"""Public text of a probe by the nearest class of the error."""
 
 
 def _told(path: str, error: errors.ConvergenceError) -> str:
-    """What a probe may say of an error: nothing of the inside, which the log tells."""
-    LOG.warning('GET %s finds that the installation is not ready: %s', path, error)
+    """Log an error and return its public text, without internal details."""
+    LOG.warning('Installation not ready, found by GET %s: %s', path, error)
     return next(NOT_READY[kind] for kind in type(error).__mro__ if kind in NOT_READY)
 
 
 def write(response: falcon.Response, status: HTTPStatus, document: Any) -> None:
-    """Give a document as the answer."""
+    """Write a document as the answer."""
     response.status = status
     response.content_type = 'application/json'
     response.text = json.dumps(document)

@@ -1,4 +1,4 @@
-"""Events as they happen, as a stream that a client can leave and take up again (server-sent events)."""
+"""A resumable stream of events (server-sent events)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from convergence.documents import Document
 CONTENT_TYPE = 'text/event-stream'
 POLL_S = 1.0
 SIGN_S = 10.0
-"""Seconds of silence after which a comment is sent: so a client that has gone is noticed."""
+"""Seconds without an event after which the stream sends a comment, which detects a lost client."""
 PAGE = 200
 RETRY_MS = 2000
 
 
 class Followers:
-    """Counts those who follow, and sends them away when the process ends.
+    """Counts the clients that follow events, and ends their streams when the process ends.
 
-    :param most: how many there may be at a time; each holds a thread of the server.
-    :param most_each: how many of them may be of one client, and how many of one project.
-    :param poll_s: seconds between two looks for new events.
+    :param most: maximum number of followers at a time; each uses a thread of the server.
+    :param most_each: maximum number of followers of one client, and of one project.
+    :param poll_s: seconds between two polls for new events.
     """
 
     def __init__(self, most: int = 16, *, most_each: int = 8, poll_s: float = POLL_S) -> None:
@@ -38,10 +38,10 @@ class Followers:
         self._lock = Lock()
 
     def enter(self, whose: Sequence[str] = ()) -> None:
-        """One more.
+        """Count one more follower.
 
-        :param whose: the client and the project, as people read them.
-        :raises HttpProblem: 503, there are enough.
+        :param whose: the client and the project, as shown in errors.
+        :raises HttpProblem: 503 at a limit.
         """
         with self._lock:
             if self._count >= self._most:
@@ -53,13 +53,13 @@ class Followers:
             self._of_each.update(whose)
 
     def leave(self, whose: Sequence[str] = ()) -> None:
-        """One less."""
+        """Count one less."""
         with self._lock:
             self._count -= 1
-            self._of_each -= Counter(whose)  # those that have none left are forgotten
+            self._of_each -= Counter(whose)  # drops owners without followers
 
     def stop(self) -> None:
-        """Let all streams end."""
+        """End all streams."""
         self.stopped.set()
 
 
@@ -75,8 +75,8 @@ class EventStream:
     """The events of a stack after a marker, each as it happens; ends with the deletion of the stack.
 
     :param fetch: the events after a marker, oldest first, at most `PAGE`.
-    :param is_last: whether nothing can come after an event.
-    :param marker: id of the last event that the client has; None: from the oldest that is kept.
+    :param is_last: True for an event that no other can follow.
+    :param marker: id of the last event that the client received; None: start with the oldest stored one.
     :param whose: as for `Followers.enter`.
     """
 
@@ -96,7 +96,7 @@ class EventStream:
         self._silent_s = 0.0
         self._ended = self._closed = False
         try:
-            self._look()  # what is wrong with the request is said before the answer begins
+            self._look()  # an invalid request fails before the answer starts
         except BaseException:
             self.close()
             raise
@@ -111,19 +111,19 @@ class EventStream:
             self._silent_s += self._followers.poll_s
             try:
                 self._look()
-            except errors.EntityNotFound:  # the stack has gone, or the marker: the client may ask again
+            except errors.EntityNotFound:  # the stack or the marker was deleted: the client may retry
                 raise StopIteration from None
             except errors.RetryLater:
                 pass
             if not self._waiting:
                 if self._silent_s < SIGN_S:
-                    return b''  # nothing to send; but the server may find that the client has gone
+                    return b''  # no event; but the server may notice that the client has left
                 self._waiting.append(b': still here\n\n')
         self._silent_s = 0.0
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """The client has gone, or has been told everything. WSGI servers call this in any case."""
+        """Release the place of the client. WSGI servers call this at the end of every answer."""
         if not self._closed:
             self._closed = True
             self._followers.leave(self._whose)
@@ -136,5 +136,5 @@ class EventStream:
 
 
 def message(event: Document) -> bytes:
-    """An event on the wire."""
+    """Return an event in its wire format."""
     return f'id: {event["id"]}\nevent: stack_event\ndata: {json.dumps(event)}\n\n'.encode()

@@ -1,4 +1,4 @@
-"""What a client is told when a request fails: the status and the body, by the class of the error."""
+"""Answers to failed requests: status and body by the class of the error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from convergence import errors
 
 
 class HttpProblem(errors.UserError):
-    """A request that is refused before any engine is asked.
+    """The API refuses a request without calling an engine.
 
     :param status: of the answer.
     :param headers: more headers of the answer.
@@ -23,7 +23,7 @@ class HttpProblem(errors.UserError):
 
 
 def bad_request(message: str) -> HttpProblem:
-    """The request cannot be understood."""
+    """Return the refusal of a malformed request."""
     return HttpProblem(HTTPStatus.BAD_REQUEST, message)
 
 
@@ -41,7 +41,7 @@ STATUSES: Mapping[type[errors.ConvergenceError], HTTPStatus] = {
     errors.Conflict: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ConvergenceError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-"""The status by the nearest class of the error."""
+"""Status by the nearest class of the error."""
 
 EXPLANATIONS: Mapping[HTTPStatus, str] = {
     HTTPStatus.BAD_REQUEST: (
@@ -59,10 +59,10 @@ EXPLANATIONS: Mapping[HTTPStatus, str] = {
     HTTPStatus.INTERNAL_SERVER_ERROR: (
         'The server has either erred or is incapable of performing the requested operation.'
     ),
-    HTTPStatus.NOT_IMPLEMENTED: 'This installation does not offer what was asked for.',
+    HTTPStatus.NOT_IMPLEMENTED: 'This installation does not offer that.',
     HTTPStatus.SERVICE_UNAVAILABLE: 'The server is currently unavailable. Please try again at a later time.',
 }
-"""What a status means, for clients that show nothing else."""
+"""Explanation of a status, for clients that show nothing else."""
 
 _HTTP_TYPES: Mapping[HTTPStatus, str] = {
     HTTPStatus.BAD_REQUEST: 'HTTPBadRequest',
@@ -76,13 +76,13 @@ _HTTP_TYPES: Mapping[HTTPStatus, str] = {
     HTTPStatus.UNPROCESSABLE_ENTITY: 'HTTPUnprocessableEntity',
     HTTPStatus.SERVICE_UNAVAILABLE: 'HTTPServiceUnavailable',
 }
-"""The type of a problem that the API itself has found, as the field's clients know them."""
+"""Type of an error that the API itself raises, as clients of OpenStack know it."""
 
 REASONS = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: 'Request Entity Too Large'}
 
 
 def status_of(error: BaseException) -> HTTPStatus:
-    """The status with which an error is answered."""
+    """Return the status of the answer to an error."""
     if isinstance(error, HttpProblem):
         return error.status
     if isinstance(error, errors.MessagingUnavailable | errors.DatabaseUnavailable):
@@ -94,11 +94,11 @@ def status_of(error: BaseException) -> HTTPStatus:
 
 
 RETRY_AFTER_S = 5
-"""Seconds after which a request that could not be served for the moment may be repeated."""
+"""Seconds after which a client may repeat a request that failed temporarily."""
 
 
 def headers_of(error: BaseException) -> dict[str, str]:
-    """The headers with which an error is answered: a client is told when to ask again."""
+    """Return the headers of the answer to an error; Retry-After if the client may repeat the request."""
     headers = dict(error.headers) if isinstance(error, HttpProblem) else {}
     if status_of(error) is HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault('Retry-After', str(RETRY_AFTER_S))
@@ -108,22 +108,22 @@ def headers_of(error: BaseException) -> dict[str, str]:
 UNTOUCHED = 'The service cannot answer at the moment. Nothing was changed; repeat the request later.'
 UNREAD = 'The service cannot answer at the moment; repeat the request later.'
 PERHAPS_DONE = (
-    'The service could not answer, and the request may have been carried out all the same. Repeat it later with the '
-    'same Idempotency-Key, or look first whether it was, for example with "convergence stack show".'
+    'The service did not answer, and the request may have been carried out. Repeat it later with the '
+    'same Idempotency-Key, or check first if it was, for example with "convergence stack show".'
 )
-GUEST = 'The signal could not be taken at the moment, or nobody could tell that it was. Send it again.'
-"""For whoever comes with a signal address: the other ways out are not for them."""
-CHANGING = 'Others kept changing the same thing at that moment. Repeat the request.'
+GUEST = 'The signal was not stored, or its confirmation was lost. Send it again.'
+"""Text for the holder of a signal address, who has no other remedy."""
+CHANGING = 'Concurrent requests kept changing the same object. Repeat the request.'
 
 SAFE_METHODS = frozenset({'GET', 'HEAD', 'OPTIONS'})
-"""Requests that change nothing."""
+"""Methods that change nothing."""
 
 
 def client_text(error: errors.ConvergenceError, method: str, *, guest: bool = False) -> str:
-    """What a client is told of an error. Where the installation is at fault: what it can do, and nothing of the inside.
+    """Return the text of an error for the client. A fault of the installation shows a remedy and no internal details.
 
     :param method: of the request.
-    :param guest: whether it came with a signal address instead of a token.
+    :param guest: True for a request with a signal address instead of a token.
     """
     if status_of(error) is not HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, HttpProblem):
         return str(error)
@@ -135,12 +135,12 @@ def client_text(error: errors.ConvergenceError, method: str, *, guest: bool = Fa
         return GUEST
     if method in SAFE_METHODS:
         return UNREAD
-    # A connection that breaks during a commit, and an engine that does not answer, may have carried the request out.
+    # The request may have been carried out: a connection broke during a commit, or an engine did not answer.
     return PERHAPS_DONE if isinstance(error, errors.NoAnswer | errors.DatabaseUnavailable) else UNTOUCHED
 
 
 def body_of(error: BaseException, method: str = 'GET', *, guest: bool = False) -> dict[str, Any]:
-    """The body with which an error is answered. An error that nobody expected shows nothing of itself.
+    """Return the body of the answer to an error. An unexpected error shows no details.
 
     :param method: of the request.
     :param guest: as for `client_text`.
@@ -158,7 +158,7 @@ def body_of(error: BaseException, method: str = 'GET', *, guest: bool = False) -
 
 
 def document(status: HTTPStatus, error: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a failure."""
+    """Return the body of a failure."""
     title = reason(status)
     return {
         'code': int(status),
@@ -169,10 +169,10 @@ def document(status: HTTPStatus, error: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reason(status: HTTPStatus) -> str:
-    """The words that follow the number of a status."""
+    """Return the standard phrase of a status."""
     return REASONS.get(status, status.phrase)
 
 
 def message(status: HTTPStatus, text: str) -> dict[str, Any]:
-    """The body of an answer that has nothing to show but its status."""
+    """Return a body that only explains a status."""
     return {'code': f'{int(status)} {reason(status)}', 'title': reason(status), 'message': text}

@@ -1,7 +1,7 @@
-"""Under which name clients reach the API: what the links in its answers begin with.
+"""The host name in the links of answers.
 
-A link may be followed by somebody else than the client that asked. So no link is made of a name that a request made up:
-either the operator says where the API is, or the name in the request is one that the operator or this machine knows.
+Other users may follow a link, so no link contains a host name that a request invented. The operator sets the address of
+the API, or the host of the request is one that the operator or this machine knows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _HOST = re.compile(r'(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})
 
 
 class Hosts:
-    """Makes the beginning of links.
+    """Creates the prefix of links.
 
-    :param public_url: where the API is; empty: see `known`.
-    :param known: further names and addresses under which requests may come, besides those of this machine for itself.
+    :param public_url: address of the API; empty: see `known`.
+    :param known: permitted hosts of requests, besides the names of this machine for itself.
     """
 
     def __init__(self, public_url: str, known: Iterable[str] = ()) -> None:
@@ -28,10 +28,10 @@ class Hosts:
         self._known = {_plain(each) for each in known}
 
     def base(self, scheme: str, host: str) -> str:
-        """The beginning of the links in an answer, without a slash at the end.
+        """Return the prefix of the links in an answer, without a slash at the end.
 
-        :param host: to which the request was sent, with its port if it has one.
-        :raises HttpProblem: 421, nobody knows that host.
+        :param host: host header of the request, with its port if it has one.
+        :raises HttpProblem: 421 for an unknown host.
         """
         if self._public_url:
             return self._public_url

@@ -1,10 +1,10 @@
-"""Who asks.
+"""Identity of the caller.
 
-With Keystone, keystonemiddleware stands before the application and says so in headers, which it removes when they
-come from outside. Without, the project is the one of the URL, and only one account of this machine is let in: the
-client's address must be a loopback address, the request must have been meant for this machine, and it must bring the
-token that only this account can read. Every account of the machine can reach the address. A page in a browser can send
-requests to it too, but it knows no token, and it cannot give them another origin or the name of another host.
+With Keystone, keystonemiddleware runs before the application and sets headers with the identity; it removes such
+headers of a client. Without Keystone the URL names the project, and only one account of this machine has access: the
+client must have a loopback address, the host of the request must be this machine, and the request must carry the token
+that only this account can read. Every account of the machine can reach the address. A page in a browser can send
+requests to it too, but it does not know the token and cannot forge the origin or the host.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _PREFIXES = (
     'HTTP_X_SYSTEM',
     'HTTP_OPENSTACK_SYSTEM',
 )
-"""Beginnings of the headers in which keystonemiddleware says who asks."""
+"""Prefixes of the headers with the identity that keystonemiddleware sets."""
 
 
 class Authentication(StrEnum):
-    """How the API knows who asks. The value is that of the option."""
+    """How the API identifies callers; the values of the option."""
 
     NOAUTH = 'noauth'
     KEYSTONE = 'keystone'
 
 
 def new_request_id() -> str:
-    """By what a request is known in answers and logs."""
+    """Return a new id of a request for answers and logs."""
     return f'req-{uuid.uuid4()}'
 
 
 def strip_identity(environ: dict[str, Any]) -> None:
-    """Remove what only keystonemiddleware may say, where it does not stand before the application."""
+    """Remove the headers of keystonemiddleware if it does not run before the application."""
     for name in [name for name in environ if name.startswith(_PREFIXES)]:
         del environ[name]
 
@@ -59,11 +59,11 @@ def strip_identity(environ: dict[str, Any]) -> None:
 def context_of(
     authentication: Authentication, environ: Mapping[str, Any], project_id: str, request_id: str, token: str = ''
 ) -> CallerContext:
-    """Who asks, for a request about a project.
+    """Return the context of the caller for a request about a project.
 
-    :param token: that a request must bring where nobody else verifies who asks; empty: none.
-    :raises HttpProblem: 401, nobody has verified who it is, or the token is wrong.
-    :raises Forbidden: it is somebody else than the project's people, or not on this machine.
+    :param token: that a request must carry without Keystone; empty: none.
+    :raises HttpProblem: 401 for an unverified caller, or a wrong token.
+    :raises Forbidden: the caller belongs to another project, or is not on this machine.
     """
     if authentication is Authentication.NOAUTH:
         _require_local(environ)
@@ -75,7 +75,7 @@ def context_of(
             roles=['admin', 'member', 'reader'],
         )
     if environ.get('HTTP_X_IDENTITY_STATUS') != 'Confirmed':
-        # keystonemiddleware adds the header that says where a token can be had.
+        # keystonemiddleware adds the header with the address of Keystone.
         raise HttpProblem(HTTPStatus.UNAUTHORIZED, 'Authentication required')
     verified = environ.get('HTTP_X_PROJECT_ID') or ''
     if verified != project_id:
@@ -120,7 +120,7 @@ def _host_of(address: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or a name is that of this machine for itself."""
+    """Return True for a loopback address or name."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
-"""Has credentials made for operations after which a stack acts for its user.
+"""Creates credentials for operations after which a stack acts for its user.
 
-The token of the user is shown to Keystone here, and goes nowhere else.
+Only this module sends the token of the user, and only to Keystone.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def lent(
     *,
     stack_identity: Mapping[str, str] | None = None,
 ) -> R:
-    """Have an engine carry out an operation that brings credentials of the user for its stack.
+    """Let an engine carry out an operation with credentials of the user for the stack.
 
-    :param ask: asks it, with the credentials, or None where there are to be none.
-    :param stack_identity: the stack that there is already; where it has those credentials nothing is made.
-    :raises CredentialsRefused: the user, or the token, may not pass on what is needed.
+    :param ask: sends the request, with the credentials, or None if stacks get none.
+    :param stack_identity: an existing stack; if it has these credentials already, no new ones are created.
+    :raises CredentialsRefused: the user, or the token, may not delegate the required roles.
     :raises KeystoneUnavailable: Keystone does not answer; nothing was changed.
     """
     issuer = call.issuer
@@ -40,10 +40,10 @@ def lent(
 
 
 def lent_to_ask(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Document]) -> Document:
-    """Ask about a stack that is not there yet. Where resource types would ask their services for the user, and have
-    nothing to act with, they get credentials that are made for this one request, and removed after it.
+    """Send a query about a stack that does not exist yet.
 
-    Nothing depends on what is told then: where there can be none, it is told without.
+    If resource types need credentials to query their services, temporary ones are created for this request and deleted
+    after it. If that is not possible, the answer comes without the results of these services.
     """
     document = ask(None)
     if not document.pop('wants_credentials', False) or call.issuer is None:
@@ -51,7 +51,7 @@ def lent_to_ask(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Documen
     try:
         credentials = _made(call, call.issuer, None)
     except (errors.CredentialsRefused, errors.KeystoneUnavailable) as error:
-        LOG.info('Nothing is asked of services for %s: %s', call.context.request_id, error)
+        LOG.info('No queries to services for request %s, continuing without them: %s', call.context.request_id, error)
         return document
     try:
         document = ask(credentials)
@@ -62,8 +62,9 @@ def lent_to_ask(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Documen
 
 
 def repaired(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_identity: Mapping[str, str]) -> R:
-    """The same for an operation that must not fail for want of credentials: the stack gets those of the user only where
-    it cannot act with its own, and where they can be had.
+    """Let an engine carry out an operation that must not fail because of missing credentials.
+
+    The stack gets credentials of the user only if it cannot act with its own, and if they can be created.
     """
     issuer = call.issuer
     if issuer is None:
@@ -71,7 +72,7 @@ def repaired(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_
     try:
         made = _made(call, issuer, stack_identity, repair=True)
     except (errors.CredentialsRefused, errors.KeystoneUnavailable) as error:
-        LOG.info('Stack %s keeps the credentials that it has: %s', stack_identity['stack_name'], error)
+        LOG.info('Stack %s keeps its present credentials: %s', stack_identity['stack_name'], error)
         return ask(None)
     return _with(call, ask, made)
 
@@ -79,7 +80,7 @@ def repaired(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_
 def _made(
     call: ApiCall, issuer: Issuer, stack_identity: Mapping[str, str] | None, *, repair: bool | None = None
 ) -> dict[str, Any]:
-    """The credentials that an operation brings: those that the stack has, or new ones."""
+    """Return the credentials for an operation: those of the stack, or new ones."""
     draft = issuer.draft(call.context.roles)
     planned = call.ask(
         EngineApi.plan_credentials,
@@ -113,8 +114,12 @@ def _with(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], credentia
 
 
 def _discard(call: ApiCall, credentials_id: str) -> None:
-    """Nobody will need them. Only where it is known what has become of them: what may still be on its way settles."""
+    """Let an engine delete unused credentials. Call it only after a definite refusal by Keystone or by an engine."""
     try:
         call.ask(EngineApi.discard_credentials, credentials_id=credentials_id)
     except errors.ConvergenceError as error:
-        LOG.info('Credentials %s of a refused request are removed later: %s', credentials_id, error)
+        LOG.info(
+            'Credentials %s of a refused request not deleted yet, an engine deletes them later: %s',
+            credentials_id,
+            error,
+        )

@@ -1,4 +1,4 @@
-"""Describes the API by its routing table, as an OpenAPI 3.1 document."""
+"""Generates the OpenAPI 3.1 document from the routing table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PROJECT: Document = {'name': 'project_id', 'in': 'path', 'required': True, 'sch
 
 _PROBLEM: Document = {
     'type': 'object',
-    'description': 'One thing that is wrong with a template or an environment; null for what is not known.',
+    'description': 'One problem of a template or an environment; unknown values are null.',
     'required': ['message', 'kind'],
     'properties': {
         'message': {'type': 'string'},
@@ -74,7 +74,7 @@ _ERROR: Document = {
 
 
 def describe(url: str) -> Document:
-    """The document.
+    """Return the document.
 
     :param url: of the server, without the version.
     """
@@ -83,7 +83,7 @@ def describe(url: str) -> Document:
 
 @lru_cache(maxsize=16)
 def text(url: str) -> str:
-    """The document as JSON: long, always the same, and anybody may ask for it. See `describe`."""
+    """Return the document as JSON, cached because it is long and constant. See `describe`."""
     return json.dumps(describe(url))
 
 
@@ -143,7 +143,7 @@ def _operation(route: Route) -> Document:
         operation['security'] = [{'signature': []}, {'token': []}]
     if route.body is not Body.NONE:
         required = route.body is Body.REQUIRED
-        # JSON Schema has no words for "or nothing" but null.
+        # JSON Schema expresses an optional value only with null.
         schema = route.schema if required else {'anyOf': [route.schema, {'type': 'null'}]}
         operation['requestBody'] = {'required': required, 'content': {'application/json': {'schema': schema}}}
     return operation
@@ -174,7 +174,7 @@ def _parameter(name: str) -> Document:
 
 
 def _conditions(route: Route) -> list[Document]:
-    """Headers that make a condition of the request."""
+    """Return the headers of conditional requests."""
     text = {'type': 'string', 'minLength': 1, 'maxLength': 255}
     if route.rule == 'stacks:create':
         return [{'name': 'Idempotency-Key', 'in': 'header', 'schema': text}]

@@ -1,4 +1,4 @@
-"""How paths are read before anything is decided by them: thread by the server, route by the application. Pure."""
+"""Normalizes paths for the server, which selects a thread by them, and the application, which selects a route. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from urllib.parse import unquote
 _ARN = re.compile(
     r'(?P<root>/v1/(?P<project>[^/]+)/stacks/)arn:openstack:heat::(?P=project):stacks/[^/]+/(?P<id>[^/]+)'
 )
-"""A stack named as the field's RPC does, in one piece."""
+"""A stack in the notation of the RPC, in one piece."""
 
 
 def plain(path: str) -> str:
-    """A path, decoded, in which a stack is named by its id where it was named in one piece.
+    """Return a decoded path in which a stack that was named in one piece is named by its id.
 
-    What would become another path by that, because there is a slash in what stands for the id, is left as it is: no
-    route leads there.
+    If the id contains a slash, the path stays unchanged and no route matches it.
     """
     named = _ARN.match(path)
     if named is None:

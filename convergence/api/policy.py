@@ -1,10 +1,9 @@
-"""Who may do what: a rule for each route, with its default. Operators put other rules into policy.yaml.
+"""Permissions: a rule with its default for each route. Operators override rules in policy.yaml.
 
-The names are those that the field's operators know. What a rule is asked about has one attribute, `project_id`: the
-project whose stacks are concerned.
+The names are those of Heat. The target of a rule has one attribute, `project_id`: the project of the stacks.
 
-Rules for resource types, ``resource_types:<type>``, belong to no route. Which types a template really uses an engine
-finds out, for an environment may let a name stand for another; so the answers of all such rules travel with a request.
+Rules for resource types, ``resource_types:<type>``, belong to no route. Only an engine knows the types of a template,
+because an environment may map a name to another type; so each request carries the results of all such rules.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from convergence.errors import Forbidden
 READER, MEMBER, ADMIN = 'project_reader', 'project_member', 'context_is_admin'
 NOBODY, ANYBODY = '!', '@'
 TYPES = 'resource_types:'
-"""Beginning of the rules for resource types. Behind it: a type, or the beginning of types and a star."""
+"""Prefix of the rules for resource types. A type follows, or a prefix of types and a star."""
 
 _BASES = (
-    policy.RuleDefault(ADMIN, 'role:admin', description='Is shown what concerns the whole installation.'),
+    policy.RuleDefault(ADMIN, 'role:admin', description='May read data of the whole installation.'),
     policy.RuleDefault(
         MEMBER,
         '(role:member or role:admin) and project_id:%(project_id)s',
-        description='May change what belongs to its project.',
+        description='May change objects of its project.',
     ),
     policy.RuleDefault(
         READER,
         '(role:reader or role:member or role:admin) and project_id:%(project_id)s',
-        description='May look at what belongs to its project.',
+        description='May read objects of its project.',
     ),
 )
 
@@ -72,15 +71,15 @@ _TYPES = (
     policy.RuleDefault(
         f'{TYPES}*',
         ANYBODY,
-        description='May use resource types for which no other rule is more exact. A type has the rule '
-        '"resource_types:A::B::C", else that of "resource_types:A::B::*", else of "resource_types:A::*". Who may not '
-        'use a type cannot create, update, adopt, restore, preview or validate a stack with it, and is not shown it.',
+        description='May use resource types without a more specific rule. The rule of a type is '
+        '"resource_types:A::B::C", else "resource_types:A::B::*", else "resource_types:A::*". Without permission '
+        'for a type a user cannot create, update, adopt, restore, preview or validate a stack with it, nor list it.',
     ),
     policy.RuleDefault(
         f'{TYPES}Convergence::Local::*',
         f'rule:{ADMIN}',
-        description='May make files and run programs on the machine of the worker, as the user of the worker, where '
-        '[local_provider] offers that.',
+        description='May create files and run programs on the machine of the worker, as the user of the worker, if '
+        '[local_provider] is enabled.',
     ),
 )
 
@@ -93,9 +92,9 @@ def _rules() -> list[policy.RuleDefault]:
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """All rules with their defaults, for ``oslopolicy-sample-generator``; those of routes say which routes."""
+    """Return all rules with defaults and routes, for ``oslopolicy-sample-generator``."""
     paths: dict[str, list[Any]] = {}
-    for route in ROUTES:  # those that a signature opens have no rule, which is in no policy either
+    for route in ROUTES:  # signed routes have the rule "", which no policy contains
         paths.setdefault(route.rule, []).append({'method': route.method, 'path': route.template})
     return [
         policy.DocumentedRuleDefault(rule.name, rule.check_str, _about(rule.name), paths[rule.name])
@@ -110,7 +109,7 @@ def _about(name: str) -> str:
 
 
 class Policy:
-    """Decides by the rules.
+    """Enforces the rules.
 
     :param enforcer: an `oslo_policy.policy.Enforcer` without rules; it may read a file.
     """
@@ -120,15 +119,15 @@ class Policy:
         enforcer.register_defaults(_rules())
 
     def check(self, rule: str, context: RequestContext, project_id: str) -> None:
-        """Refuse what the caller may not do with a project.
+        """Check that a rule permits the caller an action on a project.
 
-        :raises Forbidden: the rule says no.
+        :raises Forbidden: the rule denies it.
         """
         if not self.allows(rule, context, project_id):
             raise Forbidden(f'You are not authorized to complete this action: {rule}.')
 
     def type_rules(self, context: RequestContext, project_id: str) -> dict[str, bool]:
-        """What the rules for resource types, the operator's among them, say to the caller: by type or beginning."""
+        """Return the results of all rules for resource types for the caller, by type or prefix."""
         target: Mapping[str, str] = {'project_id': project_id}
         self._enforcer.load_rules()
         return {
@@ -138,6 +137,6 @@ class Policy:
         }
 
     def allows(self, rule: str, context: RequestContext, project_id: str) -> bool:
-        """Whether the caller may do something with a project."""
+        """Return True if a rule permits the caller an action on a project."""
         target: Mapping[str, str] = {'project_id': project_id}
         return bool(self._enforcer.authorize(rule, target, context))

@@ -1,4 +1,4 @@
-"""Reads what stands behind the question mark of a URL."""
+"""Reads the query of a URL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from convergence.api.faults import bad_request
 
 LARGEST = 2**31 - 1
-"""Of any number in a request: what every database takes."""
+"""Maximum of any number in a request: the largest that every database can store."""
 
 _WORDS = {
     **dict.fromkeys(('1', 't', 'true', 'on', 'y', 'yes'), True),
@@ -17,9 +17,9 @@ _WORDS = {
 
 
 def flag(name: str, value: Any) -> bool:
-    """A truth value, as a boolean or as a word.
+    """Return a boolean that was sent as a boolean or as a word.
 
-    :raises HttpProblem: 400, it is neither.
+    :raises HttpProblem: 400 for any other value.
     """
     if isinstance(value, bool):
         return value
@@ -33,9 +33,9 @@ def flag(name: str, value: Any) -> bool:
 
 
 def number(name: str, value: Any) -> int:
-    """A whole number that is not negative.
+    """Return a non-negative integer.
 
-    :raises HttpProblem: 400, it is not.
+    :raises HttpProblem: 400 for any other value.
     """
     try:
         found = int(value) if not isinstance(value, bool) else -1
@@ -47,7 +47,7 @@ def number(name: str, value: Any) -> int:
 
 
 class Query:
-    """The parameters of a request; each may stand there several times."""
+    """The parameters of a request; each may occur several times."""
 
     def __init__(self, values: Mapping[str, list[str]]) -> None:
         for name, texts in values.items():
@@ -59,21 +59,21 @@ class Query:
         return name in self._values
 
     def names(self) -> Iterable[str]:
-        """Of all parameters."""
+        """Return the names of all parameters."""
         return self._values.keys()
 
     def text(self, name: str) -> str | None:
-        """The value of a parameter, the last if there are several; None: it is not there."""
+        """Return the value of a parameter, the last of several; None if it is missing."""
         return self._values[name][-1] if name in self._values else None
 
     def texts(self, name: str) -> list[str] | None:
-        """All values of a parameter; None: it is not there."""
+        """Return all values of a parameter; None if it is missing."""
         return self._values.get(name)
 
     def flag(self, name: str, *, unsaid: bool = False, empty: bool | None = None) -> bool:
-        """A truth value.
+        """Return the boolean value of a parameter.
 
-        :param empty: what the name alone means; None: nothing, it is refused.
+        :param empty: value of a parameter without "="; None refuses it.
         """
         value = self.text(name)
         if value == '' and empty is not None:
@@ -81,11 +81,11 @@ class Query:
         return unsaid if value is None else flag(name, value)
 
     def number(self, name: str) -> int | None:
-        """A whole number that is not negative; None: it is not there."""
+        """Return the non-negative integer value of a parameter; None if it is missing."""
         value = self.text(name)
         return None if value is None else number(name, value)
 
     def filters(self, names: Iterable[str]) -> dict[str, str | list[str]]:
-        """The parameters of these names that are there: a text each, or a list where there are several."""
+        """Return the present parameters among `names`: a text, or a list if one occurs several times."""
         found = {name: self._values[name] for name in names if name in self._values}
         return {name: texts[0] if len(texts) == 1 else texts for name, texts in found.items()}

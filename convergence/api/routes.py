@@ -1,6 +1,6 @@
-"""Everything that can be asked of the API, as data: one line for each method and path.
+"""All routes of the API as data: one entry per method and path.
 
-Routing, policy, the OpenAPI document and the generated tests are made from this table. A route whose operation the
+Routing, policy, the OpenAPI document and generated tests use this table. A route whose operation the
 engine does not have answers 501.
 """
 
@@ -32,9 +32,9 @@ STACK = '/stacks/{stack_name}/{stack_id}'
 
 
 class Access(StrEnum):
-    """What opens a route: the token of a caller, of whom the policy is asked next, or the signature of the URL.
+    """The proof that a route requires: the token of a caller, or the signature of the URL.
 
-    A signature opens what it was made for and nothing else; an engine verifies it, and no policy is asked.
+    The policy applies to tokens only. A signature is valid for one resource; an engine verifies it.
     """
 
     TOKEN = 'TOKEN'
@@ -42,7 +42,7 @@ class Access(StrEnum):
 
 
 class Body(StrEnum):
-    """Whether a request has a body."""
+    """Presence of a body in a request."""
 
     NONE = 'NONE'
     OPTIONAL = 'OPTIONAL'
@@ -51,12 +51,12 @@ class Body(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path.
+    """One method of one path.
 
     :param path: below the version and the project; variable parts in braces.
-    :param operations: what the engine is asked for.
-    :param rule: of the policy; empty where a signature opens the route.
-    :param status: when all goes well.
+    :param operations: methods of the engine that the endpoint calls.
+    :param rule: of the policy; empty for a signed route.
+    :param status: of a successful answer.
     :param summary: a sentence.
     :param query: names of the parameters of the query.
     :param schema: of the body.
@@ -76,12 +76,12 @@ class Route:
 
     @property
     def template(self) -> str:
-        """The whole path."""
+        """Return the whole path."""
         return f'{PREFIX}{self.path}'
 
     @property
     def variables(self) -> list[str]:
-        """Names of the variable parts of the path, without the project."""
+        """Return the names of the variable parts of the path, without the project."""
         return re.findall(r'{(\w+)}', self.path)
 
 
@@ -93,7 +93,7 @@ def _route(
     status: int = 200,
     query: str = '',
 ) -> Route:
-    """A route without a body. Its summary is the first line of its endpoint's docstring."""
+    """Return a route without a body. Its summary is the first line of its endpoint's docstring."""
     method, path = line.split()
     summary = (endpoint.__doc__ or '').partition('\n')[0].strip()
     return Route(method, path, endpoint, tuple(operations.split()), rule, status, summary, tuple(query.split()))
@@ -104,7 +104,7 @@ def _with_body(route: Route, schema: Schema, body: Body = Body.REQUIRED) -> Rout
 
 
 def _signed(line: str) -> Route:
-    """A route that a signature opens."""
+    """Return a signed route."""
     route = _route(line, signals.take, 'resource_signal_by_address', '', query=f'{" ".join(signals.QUERY)}')
     return replace(route, access=Access.SIGNATURE, body=Body.OPTIONAL, schema=schemas.SIGNAL)
 
@@ -383,4 +383,4 @@ _WEBHOOKS = (
 )
 
 ROUTES: tuple[Route, ...] = (*_STACKS, *_PARTS, *_INSTALLATION, *_SOFTWARE, *_WEBHOOKS)
-"""All of them. Where two match, the one whose path says more wins."""
+"""All routes. If two match, the one with the more specific path is used."""

@@ -23,10 +23,10 @@ ANYTHING: Schema = {}
 
 
 def body(properties: Mapping[str, Schema], required: tuple[str, ...] = (), *, closed: bool = False) -> Schema:
-    """The schema of a body: a map with these keys.
+    """Return the schema of a body: a map with these keys.
 
     :param required: the keys that a body must have.
-    :param closed: whether other keys are refused; otherwise they are ignored.
+    :param closed: True to refuse other keys; otherwise they are ignored.
     """
     schema: dict[str, Any] = {'type': 'object', 'properties': dict(properties)}
     if required:
@@ -54,10 +54,10 @@ _STACK: dict[str, Schema] = {
     'notification_topics': {
         'type': ['array', 'null'],
         'maxItems': 0,
-        'description': 'No topic is told of anything; give the stack a webhook instead (POST /webhooks).',
+        'description': 'Topics receive no events; create a webhook for the stack instead (POST /webhooks).',
     },
     'drift_policy': TEXT_OR_NULL,
-    # Sent by some clients, and without meaning: the URL says which stack is meant.
+    # Some clients send it. It is ignored: the URL names the stack.
     'stack_name': TEXT_OR_NULL,
 }
 
@@ -113,9 +113,9 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def check(value: Any, schema: Schema, name: str = '') -> None:
-    """Refuse a value that has not the shape of `schema`.
+    """Check that a value matches `schema`.
 
-    :param name: of the value, for the text; empty: the body itself.
+    :param name: of the value, for the error; empty: the body itself.
     :raises HttpProblem: 400; the text names the key.
     """
     what = name or 'The body'

@@ -28,21 +28,21 @@ from convergence.errors import ConfigurationError
 LOG = logging.getLogger(__name__)
 
 QUEUE = 1024
-"""Connections that may wait to be accepted."""
+"""Maximum number of connections that wait to be accepted."""
 CHECK_S = 0.02
-"""How often it is looked whether all requests in hand have ended, while the server ends."""
+"""Seconds between two checks for running requests while the server ends."""
 SAID_S = 60.0
-"""Between two lines of the log about that."""
+"""Seconds between two log lines about refused connections."""
 PAUSE_S = 0.5
-"""Before another connection is accepted where none could be, as when the process may open no more files."""
+"""Seconds before the next accept after a failed one, for example without free file descriptors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """What a server proves its name with.
+    """Certificate and key of a server.
 
-    :param certificate: file with the certificate and those between it and the root, PEM.
-    :param key: file with its private key, PEM; None: it is in the other file.
+    :param certificate: file with the certificate and its chain, PEM.
+    :param key: file with the private key, PEM; None: it is in the certificate file.
     """
 
     certificate: Path
@@ -51,9 +51,9 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How a server is to serve.
+    """Settings of a server.
 
-    :param streams: answers without an end that are served at the same time, each with a thread of its own.
+    :param streams: maximum number of streams at a time, each with its own thread.
     :param tls: None: plain HTTP.
     """
 
@@ -66,9 +66,9 @@ class Serving:
 class HttpServer:
     """Serves a WSGI application.
 
-    :param port: 0: any that is free; see `address`.
-    :param threads: requests that are served at the same time, besides probes and streams.
-    :param shared: whether other processes of this program listen on the same port.
+    :param port: 0 selects a free port; see `address`.
+    :param threads: maximum number of requests at a time, besides probes and streams.
+    :param shared: True if other processes of this program listen on the same port.
     :raises ConfigurationError: certificate or key cannot be used.
     """
 
@@ -98,15 +98,15 @@ class HttpServer:
 
     @property
     def address(self) -> str:
-        """The URL under which the server listens, without a slash at the end."""
+        """Return the URL of the server, without a slash at the end."""
         host, port = self._bound
         scheme = 'http' if self._tls is None else 'https'
         return f'{scheme}://[{host}]:{port}' if ':' in host else f'{scheme}://{host}:{port}'
 
     def start(self) -> None:
-        """Begin to listen.
+        """Start to listen.
 
-        :raises ConfigurationError: the address cannot be had.
+        :raises ConfigurationError: the address is not available.
         """
         try:
             self._listener = _listening(self._host, self._port, shared=self._shared)
@@ -114,24 +114,24 @@ class HttpServer:
             problem = error.strerror or str(error)
             raise ConfigurationError(
                 f'[api] host and port: the API cannot listen on {self._host} port {self._port}: {problem}. '
-                'Choose another port, or end what listens there.'
+                'Choose another port, or end the program that listens there.'
             ) from None
         self._bound = self._listener.getsockname()[:2]
-        # What is asked of it from now on waits in the queue of the socket until the loop runs.
+        # From now on requests wait in the queue of the socket until the loop runs.
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         LOG.info('The API listens on %s', self.address)
         start_thread('api-loop', self._run)
 
     def load(self) -> dict[str, int]:
-        """How busy it is."""
+        """Return the number of threads, and of busy ones."""
         return {'threads': self._threads, 'busy': self._lanes.busy if self._lanes is not None else 0}
 
     def stop(self, timeout_s: float) -> bool:
-        """Take no more requests; whether those in hand ended within `timeout_s` seconds."""
+        """Accept no more requests; return True if the running ones ended within `timeout_s` seconds."""
         if self._loop is None or self._stopping is None:
             return True
-        with suppress(RuntimeError):  # it has ended already
+        with suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._stopping.set)
         return self._ended.wait(timeout_s)
 
@@ -142,7 +142,7 @@ class HttpServer:
         try:
             self._loop.run_until_complete(self._serve(self._loop))
         except Exception:
-            LOG.exception('The API does not listen any more')
+            LOG.exception('API stopped listening after an unexpected error; restart the process')
         finally:
             self._ended.set()
             with suppress(Exception):
@@ -168,7 +168,7 @@ class HttpServer:
             raise accepting.exception() or RuntimeError
 
     def _service(self, loop: asyncio.AbstractEventLoop) -> ConnectionContext:
-        """What the connections have in common."""
+        """Return the context that all connections share."""
         serving = self._serving
         limits = serving.limits
         self._lanes = Lanes(self._threads, serving.streams, limits.max_client_requests, _soon(loop))
@@ -187,8 +187,8 @@ class HttpServer:
     async def _accept(self, service: ConnectionContext, listener: socket.socket) -> None:
         openings: set[asyncio.Future[None]] = set()
         while True:
-            # One at a time, and what others have sent in between: or a crowd of new connections would push out those
-            # whose requests have arrived and are only not yet read.
+            # Accept one at a time, and read from others in between. Otherwise many new connections would displace those
+            # whose requests have arrived but were not read yet.
             await asyncio.sleep(0)
             try:
                 accepted, address = await service.loop.sock_accept(listener)
@@ -199,7 +199,9 @@ class HttpServer:
                 continue
             connection = Accepted(service, plain_address(address[0]), accepted)
             if not service.ledger.enter(connection):
-                LOG.debug('A connection of %s is refused: there are too many, and all are being served', address[0])
+                LOG.debug(
+                    'Refusing a connection from %s: the limit is reached and all others are being served', address[0]
+                )
                 accepted.close()
                 continue
             self._connections.add(connection)
@@ -215,21 +217,21 @@ class HttpServer:
                 lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=timeout_s
             )
         except (OSError, ssl.SSLError) as error:
-            LOG.debug('A connection of %s does not open: %s', connection.peer, error)
+            LOG.debug('Connection from %s failed to open: %s', connection.peer, error)
             accepted.close()
             connection.connection_lost(None)
 
 
 class _Refusals:
-    """Says why no connection can be accepted: at once, and again once in `SAID_S`, however often it is tried."""
+    """Logs the reason for failed accepts: at once, and then at most once per `SAID_S` seconds."""
 
     def __init__(self) -> None:
         self._said_at = -math.inf
 
     def tell(self, error: OSError, connections: int) -> None:
-        """It was tried.
+        """Log a failed accept.
 
-        :param connections: how many there may be.
+        :param connections: maximum number of connections.
         """
         now = time.monotonic()
         if now - self._said_at < SAID_S:
@@ -238,14 +240,14 @@ class _Refusals:
         cure = ''
         if error.errno in (errno.EMFILE, errno.ENFILE):
             cure = (
-                f'. Let the process open more files than [api] max_connections ({connections}), with LimitNOFILE= of '
-                'systemd; or lower that option'
+                f'. Allow the process more open files than [api] max_connections ({connections}), with LimitNOFILE= of '
+                'systemd, or lower that option'
             )
-        LOG.error('The API cannot accept connections: %s%s', error.strerror, cure)
+        LOG.error('API cannot accept connections: %s%s', error.strerror, cure)
 
 
 class Accepted(Connection):
-    """A connection that may not be open yet: its TLS handshake goes on."""
+    """A connection that may still be in its TLS handshake."""
 
     def __init__(self, service: ConnectionContext, peer: str, accepted: socket.socket) -> None:
         super().__init__(service, peer)
@@ -267,16 +269,16 @@ class Accepted(Connection):
 
 def _soon(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], None]], object]:
     def call(function: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended; nothing is counted any more
+        with suppress(RuntimeError):  # the loop has ended; counting is over
             loop.call_soon_threadsafe(function)
 
     return call
 
 
 def _listening(host: str, port: int, *, shared: bool) -> socket.socket:
-    """A socket that listens.
+    """Return a listening socket.
 
-    :raises OSError: the address cannot be had.
+    :raises OSError: the address is not available.
     """
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -294,14 +296,14 @@ def _listening(host: str, port: int, *, shared: bool) -> socket.socket:
 
 
 def _context(tls: Tls) -> ssl.SSLContext:
-    """What TLS needs.
+    """Return the TLS context.
 
     :raises ConfigurationError: certificate or key cannot be used.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        # Where the key is locked there is nobody to ask for its password.
+        # An empty password makes a locked key an error instead of a prompt.
         context.load_cert_chain(tls.certificate, tls.key, password='')
     except (OSError, ValueError) as error:
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Reads the bodies that say what a stack should be, as the operations of the engine want them."""
+"""Reads bodies with the goal of a stack into arguments of engine operations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SentBody = Mapping[str, Any]
 
 
 def template(body: SentBody, *, required: bool = True) -> AnyJson:
-    """The template of a body, as text or as a map; None where there is none and none is needed.
+    """Return the template of a body, as text or as a map; None if an optional one is missing.
 
-    :raises HttpProblem: 400, there is none.
-    :raises NotOffered: it is to be fetched from somewhere else.
+    :raises HttpProblem: 400 without a required template.
+    :raises NotOffered: the body names a URL instead.
     """
     found = body.get('template')
     if found:
@@ -32,9 +32,9 @@ def template(body: SentBody, *, required: bool = True) -> AnyJson:
 
 
 def arguments(body: SentBody) -> dict[str, Any]:
-    """What comes with a template: `params`, `files` and `environment_files`.
+    """Return the arguments beside a template: `params`, `files` and `environment_files`.
 
-    :raises NotOffered: files are to be fetched from somewhere else.
+    :raises NotOffered: the body names a container of files instead.
     """
     if body.get('files_container'):
         raise errors.NotOffered(
@@ -48,7 +48,7 @@ def arguments(body: SentBody) -> dict[str, Any]:
 
 
 def environment(body: SentBody) -> list[AnyJson] | None:
-    """The environment of a body with its parameters laid over it; None where there is neither."""
+    """Return the environment of a body merged with its parameters; None without both."""
     sent, parameters = body.get('environment'), body.get('parameters')
     layers = [sent] if sent else []
     if parameters:
@@ -57,9 +57,9 @@ def environment(body: SentBody) -> list[AnyJson] | None:
 
 
 def options(body: SentBody, **more: Any) -> dict[str, Any] | None:
-    """What comes beside a template: the `args` of an operation.
+    """Return the `args` of an operation.
 
-    :param more: further ones; None: leave it out.
+    :param more: further options; those that are None are left out.
     """
     found: dict[str, Any] = {}
     if body.get('timeout_mins') is not None:

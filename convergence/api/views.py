@@ -1,4 +1,4 @@
-"""From what engines answer to what clients of the API are shown."""
+"""Converts answers of engines into documents for clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from convergence.documents import Document
 
 
 def url(base: str, identity: Mapping[str, str]) -> str:
-    """Where a stack, or with its path something that belongs to it, is to be found.
+    """Return the URL of a stack, or of one of its parts if the identity has a path.
 
     :param base: URL of the API with its version.
     """
@@ -20,12 +20,12 @@ def url(base: str, identity: Mapping[str, str]) -> str:
 
 
 def link(base: str, identity: Mapping[str, str], relation: str = 'self') -> dict[str, str]:
-    """A link to a stack or to something that belongs to it."""
+    """Return a link to a stack or to one of its parts."""
     return {'href': url(base, identity), 'rel': relation}
 
 
 def stack(base: str, document: Mapping[str, Any], *, with_project: bool = False) -> Document:
-    """A stack, as in a list or whole."""
+    """Return the document of a stack, for a list or in full."""
     identity = document['stack_identity']
     shown: Document = {'id': identity['stack_id'], 'links': [link(base, identity)]}
     if with_project:
@@ -39,7 +39,7 @@ def stack(base: str, document: Mapping[str, Any], *, with_project: bool = False)
 
 
 def preview(base: str, document: Mapping[str, Any]) -> Document:
-    """A stack that does not exist yet: it has no state."""
+    """Return the document of a previewed stack, which has no state."""
     hidden = ('stack_status', 'stack_status_reason', 'stack_action')
     shown = stack(base, {name: value for name, value in document.items() if name not in hidden})
     return {**shown, 'resources': document.get('resources', [])}
@@ -49,7 +49,7 @@ _RESOURCE_HIDDEN = ('resource_identity', 'stack_identity', 'stack_name', 'resour
 
 
 def resource(base: str, document: Mapping[str, Any], *, with_detail: bool = True) -> Document:
-    """A resource."""
+    """Return the document of a resource."""
     links = [link(base, document['resource_identity']), link(base, document['stack_identity'], 'stack')]
     nested = document.get('nested_stack_id')
     if isinstance(nested, Mapping):
@@ -76,7 +76,7 @@ _EVENT_DETAILS = ('resource_type', 'resource_properties')
 
 
 def event(base: str, document: Mapping[str, Any], *, with_detail: bool = False) -> Document:
-    """An event."""
+    """Return the document of an event."""
     identity = document['event_identity']
     of_stack = document['stack_identity']
     of_resource, _, event_id = identity['path'].rpartition('/events/')

@@ -56,7 +56,7 @@ TOKEN_FILE = 'token'
 """Name of the file in the state directory that holds the token of an API without Keystone."""
 
 Defaults: TypeAlias = Mapping[tuple[str, str], object]
-"""Defaults that a process wants to differ, by (group, option)."""
+"""Defaults of one process that differ, by (group, option)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make all options, and those of logging, known to `conf`. Doing it twice does no harm."""
+    """Register all options, and those of logging, with `conf`. Repeated calls are harmless."""
     for group, options in OPTIONS.items():
         conf.register_opts(options, group=None if group == 'DEFAULT' else group)
     logs.register(conf)
@@ -105,13 +105,13 @@ def load(
 ) -> Settings:
     """Read the command line and the configuration files.
 
-    :param argv: arguments without the program's name; ``--config-file`` and the options of logging are understood.
+    :param argv: arguments without the program's name; ``--config-file`` and the options of logging are valid.
     :param process: name of the program, for ``--help`` and to find its own file beside ``convergence.conf``.
     :param conf: stays filled: oslo.messaging and oslo.log read their own options from it.
     :param config_files: instead of those in the usual directories (``~/.convergence``, ``/etc/convergence``, …).
     :param defaults: replace the documented defaults in this process; a configured value still wins.
-    :raises ConfigurationError: a file cannot be read or a value is wrong; the text names it.
-    :raises SystemExit: the command line is wrong, or asked for help.
+    :raises ConfigurationError: a file cannot be read or a value is invalid; the text names it.
+    :raises SystemExit: the command line is invalid, or contains ``--help``.
     """
     register(conf)
     for (group, name), value in (defaults or {}).items():
@@ -133,9 +133,9 @@ _NOT_VALID = re.compile(r"from (?:LocationInfo\(.*detail='(?P<place>[^']*)'\) )?
 
 
 def _wrong_value(conf: cfg.ConfigOpts) -> str:
-    """Which of our options has a value that cannot be used, and where: oslo.config names no section.
+    """Return the option whose value is invalid, with its place and the reason: oslo.config names no section.
 
-    Empty where something else is wrong.
+    Empty if the fault is another one.
     """
     for group, options in OPTIONS.items():
         for option in options:
@@ -155,9 +155,9 @@ def _in(place: str | None) -> str:
 
 
 def unknown_options(conf: cfg.ConfigOpts) -> list[str]:
-    """What the configuration files of a filled `conf` say in vain: a sentence for each option that nobody knows.
+    """Return a sentence for each unknown option in the configuration files of a filled `conf`.
 
-    Sections of libraries are left alone: their options become known only when they are used.
+    Sections of libraries are not checked: their options become known only when they are used.
     """
     problems = []
     for path in conf.config_file or ():
@@ -176,7 +176,9 @@ def unknown_options(conf: cfg.ConfigOpts) -> list[str]:
 
 
 def exposed_files(conf: cfg.ConfigOpts) -> list[str]:
-    """The configuration files of a filled `conf` that hold secrets and that everybody can read: a sentence for each."""
+    """Return a sentence for each configuration file of a filled `conf` that holds secrets and that every account can
+    read.
+    """
     problems = []
     for path in conf.config_file or ():
         sections: dict[str, dict[str, list[str]]] = {}
@@ -241,13 +243,13 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
 
 
 def _is_configured(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
-    """Whether an operator has set an option, be it to the value that it has anyway."""
+    """Return True if an operator has set an option, even to its default."""
     found = conf.get_location(name, group)
     return found is not None and found.location not in (cfg.Locations.opt_default, cfg.Locations.set_default)
 
 
 def _is_all_local(conf: cfg.ConfigOpts, connection: str) -> bool:
-    """Whether nothing of this installation is shared with other machines, nor with the users of a cloud."""
+    """Return True if other machines and the users of a cloud share nothing of this installation."""
     return bool(
         conf.api.authentication == 'noauth'
         and not conf.api.insecure
@@ -296,7 +298,7 @@ def _check_api(made: ApiSettings) -> None:
     if _is_everywhere(made.host) and not made.public_url and not made.allowed_hosts:
         raise ConfigurationError(
             f'[api] host is {made.host}, so the API cannot know under which name clients reach it, and links in its '
-            'answers must not be made of whatever a request says. Set public_url, or allowed_hosts.'
+            'answers must not depend on the Host header of a request. Set public_url, or allowed_hosts.'
         )
     if made.key_file and not made.cert_file:
         raise ConfigurationError('[api] key_file is set and cert_file is not; HTTPS needs the certificate too.')

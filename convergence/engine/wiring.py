@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from convergence import template
@@ -17,12 +17,18 @@ from convergence.engine.drift.automatic_repairs import DriftRepairs
 from convergence.engine.drift.observation_schedule import ObservationScheduler
 from convergence.engine.drift.policies import DriftPolicyChanges
 from convergence.engine.drift.requested_repairs import RepairOptions, ResourceRepairs
-from convergence.engine.nesting.converger import NestingLimits
-from convergence.engine.nesting.operations import Nesting
+from convergence.engine.nesting.converger import NestedConverger, NestingLimits
+from convergence.engine.nesting.desired import DesiredStacks
+from convergence.engine.nesting.operations import NestedOperations
+from convergence.engine.nesting.releases import Releases
+from convergence.engine.nesting.snapshots import NestedSnapshots
+from convergence.engine.nesting.starts import NestedStarts
+from convergence.engine.nesting.stops import NestedStops
 from convergence.engine.operations.abandonment import Abandonment
 from convergence.engine.operations.actions import Actions, Present
 from convergence.engine.operations.options import StackLimits
 from convergence.engine.operations.rollbacks import Rollbacks
+from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.operations.snapshots import Snapshots
 from convergence.engine.operations.stacks import Stacks
 from convergence.engine.signals.scaling import GroupScaling
@@ -76,7 +82,8 @@ class EngineParts:
     abandonment: Abandonment
     signals: SignalOperations
     drift: tuple[DriftPolicyChanges, DriftAcceptance, ResourceRepairs]
-    nesting: Nesting
+    nesting: NestedOperations
+    nested_stops: NestedStops
     sweeper: Sweeper
 
 
@@ -109,12 +116,13 @@ def wire_engine(
         new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way
     )
     traversals = Traversals(store, reader, compiler, dispatcher, planner)
-    nesting = Nesting(ports, compiler, traversals, types, options.nesting, new_id)
-    stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, ports.credentials, nesting.release)
-    scaling = GroupScaling(store, reader, nesting, types, new_id)
+    releases = Releases(ports, types, traversals)
+    stops = NestedStops(reader, traversals, releases)
+    nesting, scaling = _wire_nesting(ports, compiler, traversals, types, options.nesting, new_id, releases)
+    stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, releases.release, ports.credentials)
     enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
-    doing = (dispatcher, traversals, options.sweep, myself, nesting, enrolment, repairs)
+    doing = (dispatcher, traversals, options.sweep, myself, stops, enrolment, repairs)
     tasks = classes.tasks(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
@@ -133,5 +141,23 @@ def wire_engine(
             ResourceRepairs(stacks, traversals, ports.observations),
         ),
         nesting,
+        stops,
         Sweeper(ports.sweeps, tasks, options.sweep, myself),
     )
+
+
+def _wire_nesting(
+    ports: Ports,
+    compiler: TemplateCompiler,
+    traversals: Traversals,
+    types: Registry,
+    limits: NestingLimits,
+    new_id: Callable[[], str],
+    releases: Releases,
+) -> tuple[NestedOperations, GroupScaling]:
+    store, reader = ports.store, ports.reader
+    starts, desired = NestedStarts(traversals, compiler, types, new_id), DesiredStacks(reader, compiler, types)
+    snapshots = NestedSnapshots(SnapshotPlans(reader, compiler, ports.snapshots), ports.snapshots, traversals, starts)
+    converger = NestedConverger(reader, desired, snapshots, starts, limits)
+    nesting = NestedOperations(reader, converger, snapshots, starts, releases, Present(reader, compiler))
+    return nesting, GroupScaling(store, reader, desired, starts, types, new_id)

@@ -1,1 +1,1 @@
-"""What resources are made of: the plugin contract, property schemas, the registry and the built-in types."""
+"""Resource types: the plugin contract, property schemas, the registry and the built-in types."""

@@ -42,7 +42,7 @@ def adapt(plugin: type[Any]) -> ResourceType[Any]:
 
 
 class _AtRest(ResourceType[Any]):
-    """The handlers for what is done to an object as it is."""
+    """The handlers of check, suspend and resume."""
 
     _plugin: type[Any]
 
@@ -72,10 +72,10 @@ class _AtRest(ResourceType[Any]):
 
 
 class AdaptedType(_AtRest):
-    """A plugin of the established style behind the contract. Made with `adapt`.
+    """Adapts a plugin of the established style to the contract. Made with `adapt`.
 
-    Its attributes and its reference are what a service says of an object. Where an attribute has the name of a property
-    it is taken to tell that property, and no other.
+    Its attributes and its reference repeat what a service returns. An attribute with the name of a property is assumed
+    to reveal that property and no other.
     """
 
     reference_of = ()
@@ -97,7 +97,7 @@ class AdaptedType(_AtRest):
 
     @override
     def update(self, call: Call[Any]) -> Answer:
-        """``handle_update`` with what has changed, then ``check_update_complete``."""
+        """``handle_update`` with the changed properties, then ``check_update_complete``."""
         after, changes = _difference(call)
         snippet = Snippet(call.name, type(self).__name__, after, call.metadata)
         template_changes = {'Properties': after} if changes else {}
@@ -112,7 +112,7 @@ class AdaptedType(_AtRest):
     def poll(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> Answer:
         """``check_<action>_complete`` with what the handler returned."""
         one = self._instance(call)
-        cookie = copy.deepcopy(progress['cookie'])  # The check may change it; what was stored stays as it was.
+        cookie = copy.deepcopy(progress['cookie'])  # The check may change it; the stored one must not change.
         return _guarded(one, action, lambda: self._checked(one, action, cookie))
 
     @override
@@ -155,7 +155,7 @@ class AdaptedType(_AtRest):
 
     @override
     def can_cancel(self, action: Action) -> bool:
-        """Whether the plugin has ``handle_<action>_cancel``."""
+        """Return True if the plugin has ``handle_<action>_cancel``."""
         return hasattr(self._plugin, f'handle_{action.value.lower()}_cancel')
 
     def _instance(self, call: Call[Any]) -> Any:
@@ -194,7 +194,7 @@ def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
 
 
 def _difference(call: Call[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """All wanted values, and those of them that differ from the previous ones."""
+    """Return all desired values, and those of them that differ from the previous ones."""
     after = named(call.properties)
     before = named(call.previous) if call.previous is not None else {}
     return after, {name: value for name, value in after.items() if name not in before or before[name] != value}

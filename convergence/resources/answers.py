@@ -1,4 +1,4 @@
-"""What a resource type answers: what it has done, what it has found, and how a call has failed."""
+"""Answers, observations and errors of a resource type."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class FinalFailure(PluginFailure):
 
 
 class ForeignObject(FinalFailure):
-    """There is such an object, and somebody else has made it: it is neither taken over nor ever deleted.
+    """Another creator made the object. The engine neither takes it over nor deletes it.
 
-    Raised by `find`, or by `create` where the service refuses a second object of the same name. The text names it. A
-    second creation under the same token that raises it says that the first one has made nothing.
+    Raised by `find`, or by `create` if the service refuses a second object of the same name. The text names the
+    object. If a second creation under the same token raises it, the first creation made nothing.
     """
 
     def __init__(self, message: str) -> None:
@@ -44,10 +44,10 @@ class ForeignObject(FinalFailure):
 
 
 class NotAsWanted(FinalFailure):
-    """From `check`: the object may be of use, but is not known to be as it was made; an update can put it right.
+    """From `check`: the object may differ from what was made; an update can correct it.
 
-    The next update looks at the object and changes it in place; so it does where a check is cut off, or raises what is
-    no verdict. After `FinalFailure` or `ObjectNotFound` the object is replaced.
+    The next update observes the object and changes it in place. The same holds for a check that is interrupted or
+    raises any other error. After `FinalFailure` or `ObjectNotFound` the object is replaced.
     """
 
 
@@ -88,13 +88,12 @@ class Done:
 class InProgress:
     """The action has begun and will take time.
 
-    :param progress: what `poll` needs to continue, in this or another process. JSON.
+    :param progress: data that `poll` needs to continue, in this or another process. JSON.
     :param physical_id: as in `Done`; stored at once, before the next poll.
     :param data: as in `Done`.
-    :param poll_after_s: how long the engine should wait before it polls; None leaves it to the engine.
+    :param poll_after_s: seconds that the engine waits before it polls; None leaves it to the engine.
     :param kept: as in `Done`; stored at once, before the next poll.
-    :param is_told: whether the resource is told when there is something to poll for: then `poll_after_s` may be as
-        long as it likes.
+    :param is_told: True if an event wakes the resource when it is time to poll: `poll_after_s` may be long then.
     """
 
     progress: Mapping[str, Json] = field(default_factory=dict)
@@ -110,11 +109,11 @@ Answer: TypeAlias = Done | InProgress
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is really there.
+    """The live state of an object.
 
-    :param healthy: False where the object exists but is of no use (it will be replaced).
-    :param properties: live values by property name, as far as they can be read; may be empty. Each is compared with the
-        one that was applied; what `canonical` gives one way of writing means the same.
+    :param healthy: False if the object exists but cannot be used; the engine replaces it.
+    :param properties: live values by property name, as far as they can be read; may be empty. The engine compares each
+        with the applied value, both in their canonical form.
     """
 
     healthy: bool = True

@@ -1,4 +1,4 @@
-"""The attributes of a resource type: what templates may ask of it with ``get_attr``."""
+"""The attributes of a resource type, which templates read with ``get_attr``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOW = 'show'
 """The attribute that every type has: the object as its service describes it, null where no service does."""
 
 ABOUT_SHOW: Json = {'type': 'map', 'description': 'The object as its service describes it; null where no service does.'}
-"""What is said of it where the attributes of a type are listed."""
+"""Description of the attribute `SHOW` in the list of a type's attributes."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ def attr(
 ) -> FieldDeclaration:
     """Declare an attribute with a description: the right-hand side of a field of the `Attributes` dataclass.
 
-    :param name: the name in templates, where that is not the field's name.
-    :param of: names of the properties whose values the attribute tells something of. It is not shown where one of them
-        is hidden. None: it may tell any property.
-    :param secret: it is not shown, unless an output of the stack gives it.
-    :param dear: reading it takes long or costs something, so it is read only where a template asks for it. The others
-        are read after each action, for whoever looks at the resource.
-    :param live: it changes although nobody changes the resource, so each check of the stack reads it anew, wherever it
-        had been read before, and whoever looks at the resource is told what it is now.
+    :param name: the name in templates, if it differs from the field's name.
+    :param of: names of the properties that the value of the attribute may reveal. The attribute is masked if one of
+        them is hidden. None: it may reveal any property.
+    :param secret: True to mask the attribute, unless an output of the stack gives it.
+    :param dear: True if a read is slow or costs something. Such an attribute is read only if a template uses it. The
+        others are read after each action, for users who show the resource.
+    :param live: True if the value changes although no action changes the resource. Each check of the stack reads it
+        again if it was read before, and each request that shows the resource reads the present value.
     """
     told = None if of is None else tuple(of)
     metadata = {_DESCRIPTION: description, _NAME: name, _OF: told, _SECRET: secret, _DEAR: dear, _LIVE: live}
@@ -55,10 +55,10 @@ def attr(
 
 
 def attribute_names(kind: ResourceType[Any]) -> tuple[str, ...]:
-    """The names of a type's attributes, in the order of their declaration.
+    """Return the names of a type's attributes, in the order of their declaration.
 
-    Empty for a type without attributes, and for one that answers to every name. This is the list that
-    ``get_attr: [resource]`` (all attributes, asked with the key ``''``) stands for.
+    Empty for a type without attributes, and for one that answers to every name. ``get_attr: [resource]`` (all
+    attributes, with the key ``''``) stands for this list.
     """
     declared = kind.Attributes
     if declared is None or issubclass(declared, AnyAttribute):
@@ -67,7 +67,7 @@ def attribute_names(kind: ResourceType[Any]) -> tuple[str, ...]:
 
 
 def has_attribute(kind: ResourceType[Any], name: str) -> bool:
-    """Whether a template may ask for the attribute `name`. Everybody may be asked for all, with ``''``."""
+    """Return True if a template may read the attribute `name`. Every type allows ``''``, all attributes."""
     declared = kind.Attributes
     if declared is not None and issubclass(declared, AnyAttribute):
         return True
@@ -84,13 +84,13 @@ def read_attribute(kind: ResourceType[Any], call: Call[Any], name: str) -> Json:
 
 
 def attributes_to_show(kind: ResourceType[Any]) -> tuple[str, ...]:
-    """The names of the attributes that are read for whoever looks at a resource, asked for by a template or not."""
+    """Return the names of the attributes that are read after each action, also if no template uses them."""
     names = attribute_names(kind)
     return tuple(name for name in names if not is_secret(kind, name) and not _is_dear(kind, name))
 
 
 def is_live(kind: ResourceType[Any], name: str) -> bool:
-    """Whether an attribute changes although nobody changes the resource."""
+    """Return True if an attribute changes although no action changes the resource."""
     entry = _entry(kind, name)
     return entry is not None and bool(entry.metadata.get(_LIVE))
 
@@ -98,10 +98,12 @@ def is_live(kind: ResourceType[Any], name: str) -> bool:
 def attributes_to_ask_for(
     kind: ResourceType[Any], wanted: Collection[str] = (), read: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """The names of the attributes that are read at the moment in which somebody looks at a resource.
+    """Return the names of the attributes to read while a request shows a resource.
 
-    :param wanted: asked for by name: of these also the dear ones that are live, what was never read, and `SHOW`.
-    :param read: the names of those that were read before; what is not live among them is shown as it was then.
+    :param wanted: names in the request: includes dear attributes that are live, attributes that were never read, and
+        `SHOW`.
+    :param read: names of the attributes that were read before. Those that are not live are shown with the stored
+        value.
     """
     live = [
         name for name in attribute_names(kind) if is_live(kind, name) and (name in wanted or not _is_dear(kind, name))
@@ -116,7 +118,7 @@ def _is_dear(kind: ResourceType[Any], name: str) -> bool:
 
 
 def properties_told(kind: ResourceType[Any], name: str) -> frozenset[str] | None:
-    """The names of the properties that an attribute tells something of; None: it may tell any.
+    """Return the names of the properties that an attribute may reveal; None: any property.
 
     :param name: '' for all attributes.
     """
@@ -126,7 +128,7 @@ def properties_told(kind: ResourceType[Any], name: str) -> frozenset[str] | None
 
 
 def is_secret(kind: ResourceType[Any], name: str) -> bool:
-    """Whether an attribute is declared to be secret; all of them, asked for with '', are where one is."""
+    """Return True if an attribute is declared secret. '' stands for all attributes and is secret if one of them is."""
     if not name:
         return any(is_secret(kind, each) for each in attribute_names(kind))
     entry = _entry(kind, name)
@@ -142,9 +144,9 @@ def _entry(kind: ResourceType[Any], name: str) -> Field[Any] | None:
 
 
 def describe_attributes(kind: ResourceType[Any], *, whole: bool = False) -> dict[str, Json]:
-    """The attributes as JSON, by name: type and description.
+    """Return the attributes as JSON, by name: type and description.
 
-    :param whole: and what else `attr` was told, so that the attributes can be made of it again.
+    :param whole: True to include every argument of `attr`, so that the attributes can be made from it again.
     :raises TypeError: an annotation is no type of an attribute.
     """
     return describe_declared(kind.Attributes, whole=whole)

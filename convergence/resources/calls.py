@@ -1,4 +1,4 @@
-"""What a resource type is told: the call, with what it may ask for while it lasts."""
+"""The call: the argument of the hooks of a resource type."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def never_cancelled() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What somebody outside has told a resource.
+    """A signal that a resource received.
 
-    :param details: what was said: whatever the type takes; None where nothing was.
-    :param at: when, in seconds since the epoch, by the clock of the engine's database.
-    :param resource_id: the row of the resource that was told: `Call.resource_id` of that resource.
+    :param details: the body of the signal; None if it had none.
+    :param at: time of arrival in seconds since the epoch, by the clock of the engine's database.
+    :param resource_id: the row of the receiving resource: its `Call.resource_id`.
     """
 
     details: Json
@@ -60,21 +60,21 @@ def no_credentials() -> Credentials:
     :raises FinalFailure: there are none.
     """
     raise FinalFailure(
-        'This call acts for nobody: only the actions of a resource have credentials, in a deployment with Keystone.'
+        'This call has no credentials: only the actions of a resource have some, in a deployment with Keystone.'
     )
 
 
 def never_closed(close: Callable[[], object]) -> None:
-    """The default of `Call.on_cancel`: nobody ever cancels."""
+    """The default of `Call.on_cancel`: the call is never cancelled."""
 
 
 class Recorder(Protocol):
     """Stores what an action has learned of its object before it answers."""
 
     def __call__(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-        """Store it now, as `Done` would; whoever goes on with the action after a crash is handed it.
+        """Store it now, as `Done` would. After a crash the next worker gets it with its calls.
 
-        What it raises where the resource is somebody else's by now is no `Exception`: let it through.
+        If another worker owns the resource by now, this raises an error that is no `Exception`: do not catch it.
 
         :raises FinalFailure: it cannot be stored.
         """
@@ -91,32 +91,32 @@ def record_nothing(physical_id: str | None = None, data: Mapping[str, Json] | No
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Call(Generic[P]):
-    """Everything a method of a resource type is told.
+    """The argument of the hooks of a resource type.
 
     :param token: idempotency token of this resource's creation: the same in every call for this row, different for
         every other row. A service that enforces unique client tokens or names makes a repeated create harmless.
-    :param properties: the wanted properties, an instance of the type's own dataclass.
-    :param physical_id: id of the physical object, None while none is known.
+    :param properties: the desired properties, an instance of the type's own dataclass.
+    :param physical_id: id of the physical object, None while it is not known.
     :param data: private data returned by an earlier call.
     :param previous: in `update` and `needs_replacement`, the properties as last applied.
-    :param restored_from: in `create` and `update`, what a `snapshot` of the resource has kept, when the stack is
-        brought back to that; None otherwise.
-    :param cancelled: becomes true when the engine wants the thread back; long loops should look at it.
-    :param on_cancel: has a function called, in another thread, when the engine wants the thread back before the call
-        has ended: one that closes the connection on which the call waits, so that it raises.
-    :param signals: reads the signals that this resource has received so far, and the resources that it requires.
-    :param signal_count: counts the signals that this resource has received itself, and reads none of them. For
-        `signal`, which is called with each of them.
-    :param revocation: what signal addresses of the resource sign since all earlier ones were revoked; see
+    :param restored_from: in `create` and `update`, the `kept` data of a `snapshot` to which the stack is restored;
+        None otherwise.
+    :param cancelled: returns True when the engine needs the thread back; check it in long loops.
+    :param on_cancel: registers a function that the engine calls, in another thread, when it needs the thread back
+        before the call has ended. Use one that closes the connection on which the call waits, so that the call raises.
+    :param signals: reads the signals that this resource, and the resources that it requires, have received so far.
+    :param signal_count: counts the signals that this resource has received itself, without reading them. For `signal`,
+        which is called with each of them.
+    :param revocation: the value that signal addresses of the resource sign since all earlier ones were revoked; see
         `convergence.signing`.
-    :param age_s: for how many seconds the action has been going on, by the clock of the engine's database.
-    :param type_name: the name of the resource's type; empty where nobody needs it.
+    :param age_s: seconds since the action began, by the clock of the engine's database.
+    :param type_name: the name of the resource's type; empty if no hook needs it.
     :param nested: the stack that is the object of a resource, for the types of `convergence.resources.nested`.
     :param software: the software configurations and deployments of the project.
-    :param credentials: with which to act for the user of the stack in the cloud; for types that need them, when they
-        do. Raises `FinalFailure` where there are none: ask before anything is made.
-    :param asked: in actions, the attributes that the template asks of the resource, '' for all of them. What nobody
-        asks for need not be found out.
+    :param credentials: gives the credentials with which to act for the user of the stack in the cloud. Raises
+        `FinalFailure` if there are none: call it before you make anything.
+    :param asked: in actions, the attributes that the template reads from the resource, '' for all of them. A type need
+        not compute others.
     :param record: stores an id, or private data, in the middle of a call, for actions that make several things.
     """
 

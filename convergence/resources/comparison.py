@@ -1,4 +1,4 @@
-"""What a change of properties means for the physical object. Pure."""
+"""The effect of a change of properties on the physical object. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def compare(
     call_factory: Callable[[], Call[Any]],
     data: Mapping[str, Json] | None = None,
 ) -> Change:
-    """How `kind` gets from the properties that were last applied to those that are wanted.
+    """Return how `kind` reaches the desired properties from those that were last applied.
 
     :param data: private data of the resource.
-    :param call_factory: makes the `Call` with `previous` set; asked only where the type itself must decide.
+    :param call_factory: makes the `Call` with `previous` set; called only if the type itself must decide.
     :raises NotSupported: an immutable property would change.
     """
     schema = PropertySchema.of(kind.Properties)

@@ -1,7 +1,7 @@
-"""What a property's value must satisfy beyond its type: the constraints that parameters of templates have, too.
+"""Constraints on the values of properties; parameters of templates have the same ones.
 
 `Length`, `Range`, `Modulo`, `AllowedValues`, `AllowedPattern` and `custom` are for the authors of resource types.
-What they say about a property never repeats its value: it may be a secret.
+Their messages never repeat the value of a property: it may be a secret.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 SELF_CONTAINED: frozenset[type[Constraint]] = frozenset({Length, Range, Modulo, AllowedValues, AllowedPattern})
-"""The constraints that ask nobody: what satisfies one of them once always does."""
+"""The constraints that make no requests: a value that satisfies one of them always does."""
 
 
 def custom(name: str, description: str = '') -> CustomConstraint:
-    """A condition that an installed package offers by name, for example ``custom('net_cidr')``.
+    """A constraint that an installed package offers by name, for example ``custom('net_cidr')``.
 
-    It is looked up when a value is checked; if no package offers it by then, the value is refused with a text that
+    The name is resolved when a value is checked. If no package offers it then, the value is refused with a text that
     says so.
     """
     return CustomConstraint(name, description, lambda value: installed_checks().check(name, value))

@@ -1,8 +1,8 @@
-"""Which custom constraints there are.
+"""The registry of custom constraints.
 
-Installed packages offer further ones as entry points of the group ``convergence.constraints``: a function from a value
-to what is wrong with it, as a sentence that does not repeat the value, or None. The entry point's name is the
-constraint's name in templates. One that cannot be loaded is logged and left out.
+Installed packages offer constraints as entry points of the group ``convergence.constraints``: a function that returns
+None for a valid value, or a sentence about the problem that does not repeat the value. The entry point's name is the
+constraint's name in templates. A constraint that cannot be loaded is logged and left out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ SERVICES: Mapping[str, str] = {
     'trove': 'the database service Trove',
     'zaqar': 'the messaging service Zaqar',
 }
-"""What a constraint needs whose name begins with such a word and a dot."""
+"""The service that a constraint needs, by the part of its name before the first dot."""
 
 
 class CustomConstraints:
     """Custom constraints by name. Immutable.
 
-    :param checks: what there is.
-    :param tolerant: those that need a service which is not there check nothing, instead of refusing every value.
+    :param checks: the functions by name.
+    :param tolerant: True if a constraint whose service is missing accepts every value instead of refusing it.
     """
 
     def __init__(self, checks: Mapping[str, ValueCheck], *, tolerant: bool = False) -> None:
@@ -54,23 +54,23 @@ class CustomConstraints:
         self._tolerant = tolerant
 
     def tolerating(self) -> CustomConstraints:
-        """The same, but those that need a service which is not there check nothing."""
+        """Return the same constraints; those whose service is missing accept every value."""
         return CustomConstraints(self._checks, tolerant=True)
 
     def unchecked(self, name: str) -> str | None:
-        """Why a constraint checks nothing, where that is tolerated; None: it checks."""
+        """Return the reason why a tolerated constraint accepts every value; None if it checks."""
         service = self._missing_service(name) if self._tolerant else None
-        return None if service is None else f'{name} needs {service}, which cannot be asked here'
+        return None if service is None else f'{name} needs {service}, which is not reachable here'
 
     def names(self) -> Iterable[str]:
         """All names, sorted."""
         return tuple(self._checks)
 
     def get(self, name: str) -> ValueCheck | None:
-        """The constraint called `name`, or None.
+        """Return the constraint called `name`, or None.
 
-        One that needs a service which is not there refuses every value and names the service: so a template that
-        has it can be looked at.
+        A constraint whose service is missing refuses every value and names the service, so that a template with it can
+        still be checked.
         """
         found = self._checks.get(name)
         if found is not None:
@@ -79,7 +79,7 @@ class CustomConstraints:
         if service is None:
             return None
         missing = (
-            f'the custom constraint {name} needs {service}, which this installation cannot ask; '
+            f'the custom constraint {name} needs {service}, which this installation cannot query; '
             f'do without it, or install a package that offers it as an entry point of {NAMESPACE}'
         )
         return lambda value: missing
@@ -91,7 +91,7 @@ class CustomConstraints:
         return SERVICES.get(name.partition('.')[0])
 
     def check(self, name: str, value: Json) -> str | None:
-        """What is wrong with `value`; None if nothing is."""
+        """Return the problem of `value`; None if it is valid."""
         found = self.get(name)
         if found is None:
             return f'the custom constraint {name} is not known to this installation; install the package that offers it'
@@ -99,12 +99,12 @@ class CustomConstraints:
 
 
 def _guarded(name: str, check: ValueCheck) -> ValueCheck:
-    """`check`, which may be somebody else's code: if it breaks, the value is refused, and the text says why."""
+    """Return `check` with its errors caught: plugin code that raises refuses the value with a text that says so."""
 
     def guarded(value: Json) -> str | None:
         try:
             return check(value)
-        except Exception as error:  # noqa: BLE001 - it is somebody else's code
+        except Exception as error:  # noqa: BLE001 - plugin code may raise anything
             # Neither text nor traceback of the error: they may hold the value, which may be a secret.
             LOG.error('The custom constraint %s is broken: it raised %s', name, type(error).__name__)
             return f'the custom constraint {name} is broken: it raised {type(error).__name__}'
@@ -114,6 +114,6 @@ def _guarded(name: str, check: ValueCheck) -> ValueCheck:
 
 @cache
 def installed_checks() -> CustomConstraints:
-    """Those that come with Convergence, and everything that installed packages offer; the latter win."""
+    """Return the built-in constraints and those of installed packages; the latter take precedence."""
     offered = {name: check for name, check in load(NAMESPACE, 'custom constraint').items() if callable(check)}
     return CustomConstraints({**BUILTIN, **offered})

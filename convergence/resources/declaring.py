@@ -1,9 +1,9 @@
 """Makes the dataclasses of a resource type from schemas in the field's established style.
 
 Such a schema maps the name of a property or attribute to its entry, a mapping or an object with attributes: ``type``,
-``required``, ``default``, ``update_allowed``, ``immutable``, ``description``, ``constraints``, ``schema`` (what is
-inside), ``support_status``, and, beyond what the field knows, ``secret`` and ``nullable``. The inverse, for properties,
-is `convergence.resources.schema.PropertySchema.describe`.
+``required``, ``default``, ``update_allowed``, ``immutable``, ``description``, ``constraints``, ``schema`` (of the
+inner values), ``support_status``, and two extensions, ``secret`` and ``nullable``. The inverse, for properties, is
+`convergence.resources.schema.PropertySchema.describe`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from convergence.resources.support import SUPPORTED, Status, SupportStatus
 from convergence.resources.translation import Rule
 
 Named: TypeAlias = Callable[[str, str], CustomConstraint]
-"""Makes a custom constraint of its name and the error text that the author wants."""
+"""Makes a custom constraint from its name and its error text."""
 
 _TYPES: dict[str, Any] = {
     'string': str,
@@ -75,7 +75,7 @@ def attributes_class(name: str, schema: Mapping[str, Any]) -> type[Any]:
 
 
 def support_of(told: Any) -> SupportStatus:
-    """The status that a plugin tells, as a mapping or an object; supported where it tells none."""
+    """Return the support status of a plugin, given as a mapping or an object; SUPPORTED if it has none."""
     if told is None:
         return SUPPORTED
     previous = _told(told, 'previous_status', None)
@@ -154,7 +154,7 @@ def _constraint(key: str, entry: Any, named: Named) -> Constraint:
 
 
 def _told(entry: Any, name: str, default: Any) -> Any:
-    """What a schema says, be it a mapping or an object with attributes."""
+    """Return an entry of a schema that is a mapping or an object with attributes."""
     return entry.get(name, default) if isinstance(entry, Mapping) else getattr(entry, name, default)
 
 

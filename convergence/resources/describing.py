@@ -1,4 +1,4 @@
-"""Property schemas as JSON: for whoever asks what a type wants to be told, and for manifests."""
+"""Property schemas as JSON, for users and for manifests."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SchemaWriter:
-    """One way to write schemas.
+    """Writes schemas in one form.
 
     :param schema_of: the schema of a nested dataclass.
-    :param whole: all that the schema knows, for programs that make a schema of it again; otherwise what users are told.
+    :param whole: True for programs that make a schema from the JSON again: it includes everything. False for users.
     """
 
     def __init__(self, schema_of: Callable[[type[Any]], PropertySchema], *, whole: bool) -> None:
@@ -54,7 +54,7 @@ class SchemaWriter:
         return described | self._shape(declared.shape)
 
     def _shape(self, shape: Shape) -> dict[str, Json]:
-        """What is inside, and whether null is a value."""
+        """Describe the inner values, and add ``nullable`` if null is a value."""
         told: dict[str, Json] = {}
         if self._whole and shape.nullable and shape.kind is not Kind.ANY:
             told['nullable'] = True
@@ -70,7 +70,7 @@ class SchemaWriter:
 
 
 def plain(default: Any) -> Json:
-    """A default as JSON, which nobody else holds."""
+    """Return a copy of a default as JSON."""
     if is_dataclass(default) and not isinstance(default, type):
         return asdict(default)
     copied: Json = copy.deepcopy(default)

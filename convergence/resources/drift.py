@@ -1,4 +1,4 @@
-"""How the object of a resource differs from what was applied to it. Pure."""
+"""The differences between the object of a resource and the applied properties. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 def differing(
     kind: ResourceType[Any], applied: Any, live: Mapping[str, Json], data: Mapping[str, Json]
 ) -> tuple[str, ...]:
-    """Names of the properties whose live values mean something else than the applied ones, sorted.
+    """Return the sorted names of the properties whose live values differ in meaning from the applied ones.
 
-    What the template leaves open, what the service sets by itself and what nobody could read does not differ.
+    A property that the template leaves open, that the service sets by itself, or that could not be read does not
+    differ.
 
     :param applied: an instance of the type's dataclass of properties.
     :param live: as in `convergence.resources.contract.Observed`.
@@ -30,21 +31,21 @@ def differing(
         name: value for name, value in live.items() if wanted.get(name) is not None and name not in kind.set_by_service
     }
     if all(exact_text(wanted[name]) == exact_text(value) for name, value in told.items()):
-        return ()  # mostly so; the rest of this costs as much as the look itself
+        return ()  # the usual case; the rest costs as much as the observation itself
     schema = PropertySchema.of(type(applied))
     before, after = (kind.canonical(schema.canonical(each), data) for each in (wanted, {**wanted, **told}))
     return tuple(sorted(name for name in told if exact_text(before.get(name)) != exact_text(after.get(name))))
 
 
 def sight(kind: ResourceType[Any], call: Call[Any]) -> Comparison:
-    """Look at an object and compare it with what was applied: the one rule of checks and observers.
+    """Observe an object and compare it with the applied properties. Checks and observers share this rule.
 
     :param call: with the properties that were applied last.
-    :raises ObjectNotFound: nothing is there. Other errors: nobody could look.
+    :raises ObjectNotFound: the object does not exist. Any other error: the object could not be observed.
     """
     observed = kind.observe(call)
     if observed is None:
-        return Comparison(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot tell')
+        return Comparison(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot observe it')
     if not observed.healthy:
         return Comparison(ObservedState.UNHEALTHY, reason=f'{call.name} ({call.physical_id}) is there, but of no use')
     names = differing(kind, call.properties, observed.properties, call.data)

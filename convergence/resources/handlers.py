@@ -1,4 +1,4 @@
-"""What a plugin of the field's established style may call on itself, and the defaults of what it need not write."""
+"""The base class of plugins of the field's established style: methods that they may call, and default handlers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Snippet:
     metadata: Json
 
     def properties(self, schema: Any = None, context: Any = None) -> Mapping[str, Any]:
-        """The wanted properties, with defaults."""
+        """The desired properties, with defaults."""
         return self.values
 
 
@@ -65,7 +65,7 @@ class Handlers:
         return dict(self._data)
 
     def data_set(self, key: str, value: Json, redact: bool = False) -> None:
-        """Keep private data with the resource. All of it is treated as secret, whatever `redact` says."""
+        """Store private data with the resource. All of them are secret, also without `redact`."""
         self._data[key] = value
 
     def data_delete(self, key: str) -> bool:
@@ -81,17 +81,17 @@ class Handlers:
         return self._metadata
 
     def get_reference_id(self) -> Json:
-        """What ``get_resource`` gives."""
+        """Return the value of ``get_resource``."""
         return self.resource_id
 
     def needs_replace_with_prop_diff(
         self, changed: set[str], after: Mapping[str, Any], before: Mapping[str, Any]
     ) -> bool:
-        """Whether a change that the schema allows in place needs a new object."""
+        """Return True if a change that the schema allows in place needs a new object."""
         return False
 
     def needs_replace_failed(self) -> bool | None:
-        """Whether the object is of no use. None: nobody knows."""
+        """Return True if the object cannot be used. None: not known."""
         return None
 
     def __getattr__(self, name: str) -> Any:

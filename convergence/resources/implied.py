@@ -1,4 +1,4 @@
-"""What resources have to come after although their template does not say so: their types know."""
+"""Dependencies that a template leaves out and that resource types add."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from convergence.template.functions import BY_CODE
 from convergence.values import replace
 
 Implied = Mapping[str, tuple[str, ...]]
-"""For names of resources, those that they come after. Only where there are any."""
+"""The dependencies of resources by name. Resources without any are left out."""
 
 
 def ask_for_implied(compiled: Compiled, registry: Registry) -> Implied:
-    """What the types say of a template."""
+    """Return the dependencies that the types of a template add."""
     kinds = {
         name: registry.get(definition.type)
         for name, definition in compiled.goal.definitions.items()
@@ -47,7 +47,7 @@ def with_implied(compiled: Compiled, implied: Implied) -> Compiled:
 
 
 def implied_in(definitions: Mapping[str, Definition]) -> Implied:
-    """What was implied of a goal and is kept with it."""
+    """Return the added dependencies that are stored with a goal."""
     return {name: each.implied for name, each in definitions.items() if each.implied}
 
 
@@ -62,7 +62,7 @@ def _added(name: str, wanted: Iterable[str], requires: dict[str, list[str]]) -> 
 
 
 def _leads(start: str, end: str, requires: Mapping[str, Iterable[str]]) -> bool:
-    """Whether a resource requires another one, however indirectly; each requires itself."""
+    """Return True if a resource requires another one, directly or not. Each resource requires itself."""
     seen, pending = {start}, [start]
     while pending:
         name = pending.pop()
@@ -91,7 +91,7 @@ def _outline(definition: Definition, kind: ResourceType[Any] | None) -> Outline:
 
 
 def _known(encoded: Json) -> Previewed:
-    """The value, with what only other resources can tell as a `FutureValue`."""
+    """Return the value with a `FutureValue` for each part that depends on other resources."""
     found = function_of(encoded)
     if found:
         code, argument = found

@@ -71,11 +71,11 @@ def build_call(
     cancelled: Callable[[], bool] = never_cancelled,
     signals: Callable[[], Signals] = no_signals,
 ) -> Call[Any]:
-    """The call for one method of `kind`.
+    """Make the call for one method of `kind`.
 
-    :param properties: the wanted properties, all references resolved.
-    :param previous: the properties as last applied, for `update` and `needs_replacement`. Where they no longer fit
-        the schema (the type's package was upgraded) they are read as well as possible.
+    :param properties: the desired properties, all references resolved.
+    :param previous: the properties as last applied, for `update` and `needs_replacement`. If they no longer fit the
+        schema (the type's package was upgraded), they are read as far as possible.
     :param strictness: use `LENIENT` for a delete: wrong properties must not keep an object alive.
     :raises StackValidationFailed: the properties are wrong; carries all problems.
     """
@@ -102,11 +102,11 @@ def build_call(
 
 @dataclass(frozen=True, slots=True)
 class CallAccess:
-    """What calls about objects reach besides the objects.
+    """Data that a call can reach besides its object.
 
     :param signals: the signals of some rows, oldest first, each with the name of the resource.
-    :param software: where software configurations and deployments are kept; None: they cannot be reached.
-    :param credentials: those with which the stack of that id acts for its user.
+    :param software: the store of software configurations and deployments; None: not reachable.
+    :param credentials: gives the credentials with which the stack of an id acts for its user.
     """
 
     signals: Callable[[Sequence[str]], Iterable[tuple[str, ReceivedSignal]]]
@@ -133,7 +133,8 @@ class CallAccess:
 def heard_by(
     resource: Resource, pending: Pending | None, read: Callable[[Sequence[str]], Iterable[tuple[str, ReceivedSignal]]]
 ) -> Signals:
-    """The signals that an action of a row may look at: its own, and those of the rows that it is or will be built on.
+    """Return the signals that an action of a row may read: its own, and those of the rows that it requires or will
+    require.
 
     :param read: the signals of some rows, oldest first, each with the name of the resource.
     """

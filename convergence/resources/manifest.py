@@ -1,8 +1,9 @@
-"""Resource types that are known from a file, and imported when one of their methods is called for the first time.
+"""Resource types that a file describes. They are imported when one of their methods is called for the first time.
 
-A package whose types are many, or cost much to import, offers a `Manifest` instead of the types themselves, as an entry
-point of the group ``convergence.resource_manifests``. Engines, the API and whoever checks templates read the schemas
-from it; workers import what they use. `entry_of` writes what a type has to say, ``Manifest.read`` reads it.
+A package with many types, or with types that are slow to import, offers a `Manifest` instead of the types themselves,
+as an entry point of the group ``convergence.resource_manifests``. Engines, the API and checkers of templates read the
+schemas from it; workers import the types that they use. `entry_of` writes the entry of a type, ``Manifest.read`` reads
+a manifest.
 """
 
 from __future__ import annotations
@@ -69,16 +70,16 @@ _RULES: Mapping[str, type[Any]] = {'rename': Rename, 'append': Append, 'drop': D
 
 
 class CannotImport(FinalFailure):
-    """This worker cannot import a type: nothing was called, and nobody can be asked."""
+    """This worker cannot import a type, so no method was called."""
 
 
 class ManifestType(ResourceType[Any]):
-    """A type that is known from a manifest. Its methods are those of the class that is imported when one is called.
+    """A type that a manifest describes. Its methods import the real class and call the method of the same name there.
 
-    Made with `Manifest.types`: each has a class of its own, which has just the methods that its type writes.
+    `Manifest.types` makes each one with a class of its own that has just the methods that its type writes.
 
     :param name: its name in templates.
-    :param entry: what `entry_of` has written.
+    :param entry: the result of `entry_of`.
     """
 
     def __init__(self, name: str, entry: Mapping[str, Any], load: LoadType) -> None:
@@ -105,7 +106,7 @@ class ManifestType(ResourceType[Any]):
     @property
     @override
     def Properties(self) -> type[Any]:  # type: ignore[override]
-        """The dataclass of properties, made when it is first asked for: most types of a manifest are never used."""
+        """The dataclass of properties. Made at the first use, because most types of a manifest are never used."""
         made = self._dataclass('Properties', lambda: _properties(self.name, self._entry))
         assert made is not None
         return made
@@ -166,16 +167,16 @@ class ManifestType(ResourceType[Any]):
 
 
 class Manifest:
-    """What a package says of its types.
+    """The types of a package.
 
-    :param document: ``format``, and ``types``: for each name what `entry_of` has written. One that also says
-        ``withheld``, as the end of a sentence, is not offered, and whoever asks for it is told that.
-    :param load: imports a type. Called in workers, once for each type, when it is first used. None: the types are known
-        to whoever checks templates, and to nobody else.
-    :param implied: functions that stand in for `ResourceType.implied`, by the names of types: engines ask them when
-        they accept a template, so they had better need nothing that is heavy.
+    :param document: ``format``, and ``types``: the result of `entry_of` for each name. An entry with ``withheld``, the
+        end of a sentence, is not offered; an error about that name repeats the sentence.
+    :param load: imports a type. Called in workers, once for each type, when it is first used. None: the types serve
+        checks of templates only.
+    :param implied: functions that replace `ResourceType.implied`, by the names of types. Engines call them when they
+        accept a template, so they should import nothing heavy.
     :param canonical: the same for `ResourceType.canonical`, of all types.
-    :param notified: functions that stand in for `ResourceType.notified`, by the names of types.
+    :param notified: functions that replace `ResourceType.notified`, by the names of types.
     :raises ValueError: the document has another format.
     """
 
@@ -200,7 +201,7 @@ class Manifest:
         self._notified = notified or {}
         self.is_for_checks_only = load is None
         self.withheld = {name: str(entry['withheld']) for name, entry in entries.items() if 'withheld' in entry}
-        """Why types are not offered, by name."""
+        """The reasons why types are not offered, by name."""
 
     @classmethod
     def read(
@@ -233,14 +234,14 @@ def _not_made(name: str) -> ResourceType[Any]:
 
 
 def installed_manifests(namespace: str = NAMESPACE) -> list[Offering]:
-    """The manifests that installed packages offer, by the names of their entry points. What is broken is logged."""
+    """Return the manifests of installed packages, by the names of their entry points. A broken one is logged."""
     found = []
     for offer in offers(namespace, 'manifest'):
         try:
             manifest = offer.offered if isinstance(offer.offered, Manifest) else offer.offered()
             if not isinstance(manifest, Manifest):
                 raise TypeError(f'{type(manifest).__qualname__} is no Manifest')
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin code may raise anything
             LOG.error('The manifest %s is unusable and is left out: %s: %s', offer.name, type(error).__name__, error)
         else:
             found.append(Offering(offer.name, offer.package, offer.name, manifest))
@@ -248,10 +249,10 @@ def installed_manifests(namespace: str = NAMESPACE) -> list[Offering]:
 
 
 def entry_of(kind: ResourceType[Any]) -> dict[str, Json]:
-    """What a manifest says of a type.
+    """Return the entry of a type for a manifest.
 
-    :raises TypeError: it has something that only its own class can say: objects that are stacks, a `Rewrite` of
-        properties, attributes by other rules than names, nested maps with free keys beside declared ones.
+    :raises TypeError: the type has a feature that only its own class can express: objects that are stacks, a `Rewrite`
+        of properties, attributes without declared names, nested maps with free keys beside declared ones.
     """
     if kind.nests:
         raise TypeError(f'the objects of {type(kind).__qualname__} are stacks; offer it as an entry point of its own')
@@ -302,7 +303,7 @@ def _told_rule(rule: Rule) -> dict[str, Json]:
         if type(rule) is known:
             told: dict[str, Json] = {name: list(rule.path)}
             return told if isinstance(rule, Drop) else {**told, 'to': rule.to}  # type: ignore[union-attr]
-    raise TypeError(f'{rule!r} is no rule that a manifest can tell; known: {", ".join(_RULES)}')
+    raise TypeError(f'{rule!r} cannot be written to a manifest; rules that can: {", ".join(_RULES)}')
 
 
 def _rule(told: Mapping[str, Any]) -> Rule:
@@ -332,7 +333,7 @@ def _last(name: str) -> str:
 
 
 def _where_it_can(name: str, description: str) -> CustomConstraint:
-    """A custom constraint. One that needs a service which cannot be asked here is left to the type, in a worker."""
+    """Return a custom constraint. If its service is not reachable here, the type checks the value in a worker."""
 
     def check(value: Json) -> str | None:
         checks = installed_checks().tolerating()
@@ -348,7 +349,7 @@ def _class_of(
     canonical: CanonicalBy | None,
     notified: NotifiedBy | None,
 ) -> type[ManifestType]:
-    """A class that writes the methods that the type writes, and no other: the contract asks which there are."""
+    """Make a class that has the methods that the type writes, and no other: `implements` depends on them."""
     cancels = entry.get('cancels', ())
     body: dict[str, Any] = {method: _delegated(method) for method in entry['methods']}
     body['can_cancel'] = lambda self, action: action.value in cancels

@@ -1,11 +1,11 @@
 """Resource types whose objects are stacks.
 
-Such a type says what stack it wants; everything else is the same for all of them. To act is to have an engine give the
-nested stack something to do: that takes a moment. Then the resource is parked. When the nested stack comes to rest its
-last transaction finishes the resource, or wakes it: until then nobody waits, and nobody asks.
+Such a type writes the stack that it needs; all else is common. To act, it has an engine start an operation on the
+nested stack, which takes a moment. Then the resource is parked. The last transaction of the nested operation finishes
+the resource or wakes it; no thread waits until then and nothing polls.
 
-The token of the resource is the id of the stack. So it is known before there is anything, a repeated creation makes
-nothing new, and the engine refuses a call that comes late (see `convergence.core.nesting`).
+The token of the resource is the id of the stack. So the id is known before the stack exists, a repeated creation makes
+nothing new, and the engine refuses a late call (see `convergence.core.nesting`).
 """
 
 from __future__ import annotations
@@ -38,29 +38,30 @@ from convergence.values import replace
 P = TypeVar('P')
 
 AGAIN_S = 5.0
-"""After so many seconds a resource that was told looks a second time, where its stack seems to be at work; then after
-twice as many, and so on."""
+"""Seconds after which a woken resource polls again while its stack still seems to run. Each further pause is twice as
+long.
+"""
 
 MOST_LOOKS = 6
-"""After so many looks, within some five minutes, a stack that was begun and is not seen is taken to be gone."""
+"""Number of polls, within about five minutes, after which a stack that was started and has no row counts as gone."""
 
 SNAPSHOT = 'snapshot'
-"""What the snapshot of a nested stack is called by in what is kept of its resource: its id."""
+"""Key of the id of the nested snapshot in the kept data of a resource."""
 
 SILENT = 'silent'
-"""What of the progress of an action says that the template of the stack has no outputs: so nobody asks for them."""
+"""Key in the progress of an action: the template of the stack has no outputs, so they are not read."""
 
 INSISTENTLY = RetryPolicy(attempts=1_000_000, first_s=0.5, longest_s=15.0)
-"""An engine that does not answer is asked again until the action has taken too long."""
+"""Retries calls to an engine that does not answer until the action exceeds its time limit."""
 
 
 class NestedType(ResourceType[P]):
-    """Base of the types whose objects are stacks. Write `wanted`, and `attribute` for what is no output.
+    """Base of the types whose objects are stacks. Write `wanted`, and `attribute` for values that are no outputs.
 
-    :cvar untold_s: after so many seconds a parked resource looks at its stack though nobody has told it to. The event
-        in its row is never lost, and the sweeper finds it: this is for what nobody has thought of.
-    :cvar tells_outputs_only: whether the resource tells nothing but its reference, and what outputs its stack has: so
-        without outputs it is known before what it tells in the end.
+    :cvar untold_s: seconds after which a parked resource polls its stack without an event. The event in its row is
+        never lost and the sweeper finds it, so this only covers unforeseen faults.
+    :cvar tells_outputs_only: True if the resource gives only its reference and the outputs of its stack. Without
+        outputs its values are known before the operation ends.
     """
 
     untold_s: ClassVar[float] = 600.0
@@ -82,27 +83,27 @@ class NestedType(ResourceType[P]):
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[SampleTemplate]:
-        """What is known of the stack when the template is checked that the resource is in.
+        """Return what is known of the stack while the template of the resource is checked.
 
-        :param properties: by their names in templates, as far as they are known: `UNKNOWN` stands for what is not.
-        :param files: what came with the template, by name.
-        :param concealed: where values stand in the properties that nobody may be shown.
+        :param properties: by their names in templates. `UNKNOWN` stands for values that are not known yet.
+        :param files: the files sent with the template, by name.
+        :param masked_paths: places in the properties whose values must be masked.
         """
         return ()
 
     @override
     def create(self, call: Call[P]) -> Answer:
-        """Have the stack made; or, where it is there, have it get to what is wanted now."""
+        """Create the stack, or update it to the desired state if it exists."""
         return self._begin(call, Action.CREATE)
 
     @override
     def update(self, call: Call[P]) -> Answer:
-        """Have the stack get to what is wanted now, whatever it is busy with."""
+        """Update the stack to the desired state, also while another operation runs."""
         return self._begin(call, Action.UPDATE)
 
     @override
     def delete(self, call: Call[P]) -> Answer:
-        """Have the stack deleted, whatever it is busy with."""
+        """Delete the stack, also while another operation runs."""
         return self._begin(call, Action.DELETE)
 
     @override
@@ -117,7 +118,7 @@ class NestedType(ResourceType[P]):
 
     @override
     def check(self, call: Call[P]) -> Answer:
-        """Have all of the stack looked at."""
+        """Check all resources of the stack."""
         return self._begin(call, Action.CHECK)
 
     @override
@@ -154,7 +155,7 @@ class NestedType(ResourceType[P]):
 
     @override
     def poll(self, call: Call[P], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Look where the stack stands. Called when it has come to rest."""
+        """Poll the state of the stack. Called when its operation has ended."""
         if 'resume_step' in progress:
             return self._begin(call, action, int(str(progress['resume_step'])))
         state = call.nested.state(str(progress.get('traversal') or ''))
@@ -165,7 +166,7 @@ class NestedType(ResourceType[P]):
         if state.is_deleted and not is_hidden:
             raise FinalFailure('the nested stack was deleted')
         if state.is_at_work or is_hidden:
-            # Told, and yet at work: by what it had to do before, or so says a server of the database that lags behind.
+            # Woken, and the stack still runs: an earlier operation woke it, or a replica of the database lags behind.
             again_s = min(AGAIN_S * 2 ** min(looks, 32), self.untold_s)
             return InProgress({**progress, 'looks': looks + 1}, poll_after_s=again_s, is_told=True)
         if state.has_failed:
@@ -193,16 +194,16 @@ class NestedType(ResourceType[P]):
         return True
 
     def is_told_by_members(self, name: str) -> bool:
-        """Whether what an attribute is depends on what resources of the stack tell, and not on its outputs alone."""
+        """Return True if the value of an attribute depends on resources of the stack, and not on its outputs alone."""
         return name.startswith(OF_ONE)
 
     def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
-        """For an attribute of the resource: the attributes of resources of the stack that make it up, by their names.
+        """Return the attributes of resources of the stack that make up an attribute of the resource, by their names.
 
-        What a template asks of nobody a resource is not asked: what it keeps secret, and what it takes long to tell. So
-        the stack is told what the stack around it will ask.
+        Resources do not read attributes that no template uses, such as secret or slow ones. This tells the nested
+        stack which of its attributes the parent stack will use.
 
-        :param members: the names of all resources of the stack. '' as an attribute: all there are.
+        :param members: the names of all resources of the stack. '' as an attribute: all attributes.
         """
         return asked_of_one(name.removeprefix(OF_ONE), members) if name.startswith(OF_ONE) else {}
 
@@ -222,11 +223,11 @@ class NestedType(ResourceType[P]):
 
 
 OF_ONE = 'resource.'
-"""What the attributes begin with that one resource of the stack tells."""
+"""Prefix of the attributes that one resource of the stack gives."""
 
 
 def progress_of(begun: NestedStep, step: int) -> dict[str, Json]:
-    """What is kept of an action while the stack is at work."""
+    """Return the progress data of an action while the stack runs."""
     progress: dict[str, Json] = {'traversal': begun.traversal_id, 'step': step}
     if begun.is_silent:
         progress[SILENT] = True
@@ -236,7 +237,7 @@ def progress_of(begun: NestedStep, step: int) -> dict[str, Json]:
 
 
 def begun_of(progress: Mapping[str, Json]) -> NestedStep | None:
-    """What was begun, from what is kept of it; None where the stack is not at work."""
+    """Return the started step from its progress data; None if the stack does not run."""
     if not progress.get('traversal'):
         return None
     pause_s = float(str(progress.get('pause_s', 0.0)))
@@ -244,16 +245,16 @@ def begun_of(progress: Mapping[str, Json]) -> NestedStep | None:
 
 
 def asked_of_one(path: str, members: Collection[str]) -> dict[str, str]:
-    """What `of_member` will ask, of which resource."""
+    """Return the resource and the attribute that `of_member` will read."""
     name = next((path[:end] for end in _ends(path) if path[:end] in members), None)
     attribute = _keys(path[len(name) + 1 :])[:1] if name is not None else []
     return {name: attribute[0]} if name is not None and attribute else {}
 
 
 def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:
-    """What a resource of the nested stack tells: ``name``, which is its reference, or ``name.attribute``.
+    """Return a value of a resource of the nested stack: ``name``, its reference, or ``name.attribute``.
 
-    :raises FinalFailure: there is no such resource, or it does not tell that.
+    :raises FinalFailure: there is no such resource, or it has no such attribute.
     """
     resources = call.nested.values().resources
     # Names of resources may have dots in them: the longest one that fits is meant.
@@ -268,7 +269,9 @@ def of_member(call: Call[Any], path: str, further: Sequence[str] = ()) -> Json:
 
 
 def _keys(path: str) -> list[str]:
-    """An attribute and the keys behind it. What asks a stack one level further down is the name of one attribute."""
+    """Split a path into an attribute and the keys behind it. A path into a stack one level further down is one
+    attribute.
+    """
     return [path] if path.startswith(OF_ONE) else [part for part in path.split('.') if part]
 
 
@@ -283,7 +286,7 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
     if wanted in errors:
         raise FinalFailure(str(errors[wanted]))
     if wanted not in attributes:
-        raise FinalFailure(f'The resource {name} of the nested stack does not tell its attribute {wanted}')
+        raise FinalFailure(f'The resource {name} of the nested stack does not give its attribute {wanted}')
     value: Json = attributes[wanted]
     for key in further:
         if isinstance(value, dict):
@@ -296,7 +299,7 @@ def _told(member: Mapping[str, Json], name: str, path: Sequence[str]) -> Json:
 
 
 def by_attribute(members: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
-    """For each attribute what the members say of it, by their names. Who does not tell it says null."""
+    """Return the values of the members by attribute and member name; null for a member without the attribute."""
     told = {name: _attributes(member) for name, member in members.items()}
     keys = sorted({key for attributes in told.values() for key in attributes})
     return {key: {name: attributes.get(key) for name, attributes in told.items()} for key in keys}
@@ -310,7 +313,7 @@ def _attributes(member: Mapping[str, Json]) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class ProviderProperties:
-    """Whatever the template takes as its parameters."""
+    """Accepts all parameters of the template."""
 
     parameters: dict[str, Any] = remaining(description='Its parameters.')  # noqa: RUF009 - makes a field
 

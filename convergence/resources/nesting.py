@@ -1,7 +1,7 @@
-"""What a resource type whose objects are stacks asks of the engine, and what it is told.
+"""The interface between the engine and a resource type whose objects are stacks.
 
-A type says what stack it wants (`DesiredStack`); the engine makes it so, from the resource's row as it is stored, and
-whoever asks need send nothing but the row's key. See `convergence.resources.nested` for the types.
+A type returns the stack that it needs (`DesiredStack`). The engine brings the stack to that state, from the resource's
+row as stored; the caller sends only the key of the row. See `convergence.resources.nested` for the types.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from convergence.core.model import Json, Path
 
 @dataclass(frozen=True, slots=True)
 class DesiredStack:
-    """What a nested stack should be.
+    """The desired state of a nested stack.
 
     :param template: a document, or text.
     :param parameters: values by name. None stands for "not given".
-    :param more: whether another step follows when the stack has got there: the type is asked again, one step further.
-    :param pause_s: how long to wait before that step, in seconds.
-    :param hidden: names of those parameters whose values nobody may be shown, whatever the template says.
-    :param types: what types of the template stand for, where the environment does not say it.
-    :param timeout_mins: how many minutes each operation of the stack may take; None: as for the stack that it is in.
+    :param more: True if another step follows: the engine then calls the type again, one step further.
+    :param pause_s: seconds before that step.
+    :param hidden: names of the parameters whose values are masked, also if the template does not hide them.
+    :param types: replacements for types of the template that the environment does not map.
+    :param timeout_mins: minutes that each operation of the stack may take; None: as for its parent stack.
     """
 
     template: str | Mapping[str, Json]
@@ -40,10 +40,10 @@ class DesiredStack:
 
 @dataclass(frozen=True, slots=True)
 class SampleTemplate:
-    """What is known of a nested stack before there is one, to be checked with the template that the resource is in.
+    """A sample of a nested stack that does not exist yet. It is checked with the parent template.
 
-    :param path: where in the properties of the resource it stands what is wrong at `at` in the template, or below.
-    :param wanted: with parameters as far as they are known.
+    :param path: the place in the properties of the resource that stands for the place `at` in the template, or below.
+    :param wanted: the desired stack, with parameters as far as they are known.
     """
 
     path: Path
@@ -53,11 +53,11 @@ class SampleTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A resource of the nested stack as it is now.
+    """A present resource of the nested stack.
 
     :param made_at: when its row was made, in seconds since the epoch.
-    :param failed: whether the last thing done to it failed.
-    :param reference: what `get_resource` gives for it.
+    :param failed: True if its last action failed.
+    :param reference: the value of `get_resource`.
     """
 
     name: str
@@ -69,9 +69,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class RequiredResource:
-    """A resource that another one is built on, as it was made last.
+    """A resource that another one requires, as last applied.
 
-    :param masked_paths: where values stand that nobody may be shown: paths that begin with ``properties``.
+    :param masked_paths: places of values to mask: paths that begin with ``properties``.
     """
 
     properties: Mapping[str, Json]
@@ -86,24 +86,24 @@ def nothing_required(reference: str) -> RequiredResource | None:
 
 @dataclass(frozen=True, slots=True)
 class NestingContext:
-    """What a type may look at to say what stack it wants.
+    """Data from which a type derives its desired stack.
 
-    :param files: what came with the template of the stack that the resource is in, by name.
-    :param present: the template that the nested stack has now, as a document; None before it has one.
-    :param members: reads the resources of the nested stack that are in service, in the order of their making.
-    :param step: how many steps of the action have been taken before; 0 at its beginning.
-    :param action: the action of the resource that asks: ``CREATE`` or ``UPDATE``; ``ROLLBACK`` where an update is part
-        of one.
-    :param goal: what the action is to lead to: the same for all steps of the action, and different for any other goal.
-    :param present_parameters: the parameters that the nested stack has got now, by name.
+    :param files: the files sent with the template of the parent stack, by name.
+    :param present: the present template of the nested stack, as a document; None before it has one.
+    :param members: reads the resources of the nested stack that are in service, in the order of their creation.
+    :param step: number of steps of the action that are done; 0 at its beginning.
+    :param action: the action of the resource: ``CREATE`` or ``UPDATE``; ``ROLLBACK`` if an update is part of a
+        rollback.
+    :param goal: the goal of the action: the same for all its steps, and different for any other goal.
+    :param present_parameters: the present parameters of the nested stack, by name.
     :param update_policy: of the resource.
-    :param masked_paths: where values stand in the properties that nobody may be shown.
-    :param required: reads the resource that a reference means, of those that the resource is built on; None: there is
-        no such resource.
-    :param adopted: the names of the resources that are there before the nested stack, which is to be made of just
-        these; None: it is made from nothing, or is there itself.
-    :param at_once: whether only the end is asked for of what is done a few members at a time: nothing is done, somebody
-        wants to know what would be.
+    :param masked_paths: places in the properties whose values must be masked.
+    :param required: reads the resource that a reference means, of those that the resource requires; None: there is no
+        such resource.
+    :param adopted: the names of existing resources from which the nested stack is to be adopted; None: it is created
+        empty, or exists.
+    :param at_once: True for a preview of an action in several steps: the type returns the final state, and nothing is
+        done.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -122,12 +122,12 @@ class NestingContext:
 
 @dataclass(frozen=True, slots=True)
 class NestedState:
-    """Where a nested stack stands.
+    """The state of a nested stack.
 
-    :param traversal_id: what it is doing, or has done last.
-    :param is_deleted: there is no such stack (any more).
-    :param is_seen: whether there is a row of it, if only one that says that it was deleted. One that was begun has one,
-        unless the database has lost it or a server of the database lags behind.
+    :param traversal_id: its running operation, or its last one.
+    :param is_deleted: True if there is no such stack (any more).
+    :param is_seen: True if it has a row, even one that only records its deletion. A started stack has one, unless the
+        database lost it or a replica lags behind.
     """
 
     is_at_work: bool = False
@@ -140,12 +140,12 @@ class NestedState:
 
 @dataclass(frozen=True, slots=True)
 class NestedStep:
-    """What the engine has begun for a nested stack.
+    """An operation that the engine started on a nested stack.
 
-    :param traversal_id: empty where there was nothing to begin.
+    :param traversal_id: empty if there was nothing to start.
     :param more: see `DesiredStack`, as is `pause_s`.
-    :param is_gone: there is no such stack any more.
-    :param is_silent: the template of the stack is known to have no outputs.
+    :param is_gone: True if there is no such stack any more.
+    :param is_silent: True if the template of the stack is known to have no outputs.
     :param handoff: the row of the resource, if the engine released it.
     """
 
@@ -159,13 +159,13 @@ class NestedStep:
 
 @dataclass(frozen=True, slots=True)
 class NestedValues:
-    """What a nested stack tells to others.
+    """The values that a nested stack gives to others.
 
     :param outputs: by name.
-    :param errors: for each output that has no value, why.
+    :param errors: the reason for each output without a value.
     :param name: of the stack.
     :param resources: of each resource in service: its ``reference``, ``physical_id``, ``attributes`` (also those that
-        are only shown) and ``errors``, when it was made (``made_at``), and whether it has ``failed``.
+        are only shown) and ``errors``, its creation time (``made_at``), and ``failed``.
     """
 
     outputs: Mapping[str, Json] = field(default_factory=dict)
@@ -192,20 +192,20 @@ class NestedStacks(Protocol):
         """Have an engine delete a snapshot of the stack. Of one that is gone: nothing."""
 
     def state(self, traversal_id: str) -> NestedState:
-        """Where the stack stands.
+        """Return the state of the stack.
 
-        :param traversal_id: what it is known to have begun: an older state than that is not told.
+        :param traversal_id: an operation that it is known to have started; an older state is not returned.
         """
 
     def values(self) -> NestedValues:
-        """What the stack tells to others. Read once for each call."""
+        """Return the values that the stack gives to others. Read once for each call."""
 
     def output_names(self) -> tuple[str, ...]:
-        """The names of its outputs. Where it is known that there are none nobody is asked."""
+        """Return the names of its outputs. No request is made if it is known to have none."""
 
 
 class NoNestedStack:
-    """What a type gets whose objects are no stacks."""
+    """The nested stack of a type whose objects are no stacks: it refuses every use."""
 
     handoff: Handoff | None = None
 
@@ -237,9 +237,9 @@ class NoNestedStack:
 
 
 class FutureStack(NoNestedStack):
-    """A stack without outputs, of which nothing else is known yet.
+    """A stack without outputs that does not exist yet.
 
-    :ivar was_asked: whether somebody wanted to know more.
+    :ivar was_asked: True if a type tried to read more of it.
     """
 
     def __init__(self) -> None:
@@ -247,7 +247,7 @@ class FutureStack(NoNestedStack):
 
     @override
     def values(self) -> NestedValues:
-        """Nobody knows."""
+        """Raise an error: the values are not known yet."""
         self.was_asked = True
         return super().values()
 

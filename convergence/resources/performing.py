@@ -1,4 +1,4 @@
-"""What is done to an object as it is: which method of its type that is, and how a snapshot comes before a deletion."""
+"""Selects the hook for an action, and puts a snapshot before a deletion where the policy requires one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def perform(kind: ResourceType[Any], action: Action, call: Call[Any], snapshot_i
 
 
 def wants_snapshot_first(kind: ResourceType[Any], resource: Resource) -> bool:
-    """Whether an object must not go before what it is has been kept."""
+    """Return True if a snapshot must be taken before the object is deleted."""
     definition = resource.definition
     return (
         definition is not None

@@ -1,4 +1,4 @@
-"""Loads what installed packages offer as entry points, and survives whatever a package does when it is imported."""
+"""Loads entry points of installed packages and survives any error that a package raises when it is imported."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """What a package offers under a name.
+    """An object that a package offers under a name.
 
-    :param name: of the entry point, or of what a manifest has.
-    :param package: the distribution; empty where that cannot be told.
-    :param source: what people call it: a manifest by its own name, anything else by the distribution.
+    :param name: of the entry point, or of the entry in a manifest.
+    :param package: the distribution; empty if it is not known.
+    :param source: its name for operators: the name of a manifest, or else of the distribution.
     """
 
     name: str
@@ -28,7 +28,8 @@ class Offering:
 
 
 def offers(namespace: str, what: str) -> list[Offering]:
-    """What is offered, also twice under one name, sorted. What cannot be loaded is logged and left out.
+    """Return all entry points of a group, sorted; a name may occur twice. One that cannot be loaded is logged and left
+    out.
 
     :param what: the kind of thing, for the log.
     """
@@ -40,7 +41,8 @@ def offers(namespace: str, what: str) -> list[Offering]:
 
 
 def load(namespace: str, what: str) -> dict[str, Any]:
-    """What is offered, by the names of the entry points. What cannot be loaded is logged and left out.
+    """Return the objects of a group by the names of their entry points. One that cannot be loaded is logged and left
+    out.
 
     :param what: the kind of thing, for the log.
     """

@@ -1,7 +1,7 @@
-"""Which package a resource type comes from where several of them offer it.
+"""Decides which package provides a resource type that several packages offer.
 
-What the operator prefers comes first, then what Convergence itself offers, then whatever has the first name: that is
-the same on every machine, and by chance all the same, so a warning says it.
+The packages that the operator prefers come first, then Convergence itself, then the first name in alphabetical order.
+That order is the same on every machine, but arbitrary, so a warning names it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ OWN = 'convergence'
 """The name of this distribution."""
 
 _SHOWN = 3
-"""How many types a warning names."""
+"""Maximum number of types that a warning names; more would fill the line."""
 
 
 class Preference:
     """An order of packages.
 
-    :param prefer: names of manifests or of distributions, the most wanted one first.
-    :param is_silent: warn of nothing, for whoever makes nothing.
+    :param prefer: names of manifests or of distributions, most preferred first.
+    :param is_silent: True to log no warnings, for programs that only check templates.
     """
 
     def __init__(self, prefer: Sequence[str] = (), *, is_silent: bool = False) -> None:
@@ -75,8 +75,8 @@ class Preference:
         more = f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''
         LOG.log(
             self._level,
-            '%s%s: offered by %s; those of %s are used, because its name comes first. Say in [plugins] prefer which '
-            'you want',
+            'Several packages offer %s%s: %s. Using those of %s, the first name in the alphabet; set [plugins] '
+            'prefer to choose',
             ', '.join(names[:_SHOWN]),
             more,
             ' and '.join(sources),

@@ -24,19 +24,19 @@ TYPES: Mapping[ParameterType, Any] = {
     ParameterType.COMMA_DELIMITED_LIST: list,
     ParameterType.JSON: Json,
 }
-"""What a property is that stands for a parameter. JSON may be a map or a list."""
+"""The type of a property that stands for a parameter. JSON may be a map or a list."""
 
 
 @dataclass(frozen=True)
 class TemplateAttributes:
-    """Base of the attributes of a template: besides its outputs, all ``outputs``, and what is in the nested stack."""
+    """Base of the attributes of a template: its outputs, all ``outputs``, and the values of its resources."""
 
     also: ClassVar[tuple[str, ...]] = ('outputs',)
     beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
 
 
 class TemplateType(ResourceType[Any]):
-    """What a template offers to others, to check those who use it. `convergence.resources.nested.ProviderType` acts.
+    """The interface of a template, to check its users. `convergence.resources.nested.ProviderType` acts.
 
     :param defaults: values of parameters that need not be given.
     :raises StackValidationFailed: the text is no template.
@@ -88,7 +88,7 @@ def _property(parameter: Any) -> FieldDeclaration:
 
 @dataclass
 class Templates:
-    """The templates that are used as types, each read once. What cannot be read is told with the first resource.
+    """The templates that are used as types, each read once. An unreadable one is reported with its first resource.
 
     :param texts: by path.
     :param defaults: values of parameters that need not be given: the ``parameter_defaults`` of the environment.
@@ -111,15 +111,16 @@ class Templates:
         return found if isinstance(found, TemplateType) else None
 
     def problem(self, path: str) -> str | None:
-        """Why the text is no template; None if it is one, or is not there."""
+        """Return the reason why the text is no template; None if it is one, or does not exist."""
         found = self._read.get(path)
         return f'The template "{path}" cannot be read: {found}' if isinstance(found, str) else None
 
 
 def facade_problems(name: str, facade: ResourceType[Any], provider: ResourceType[Any]) -> list[Problem]:
-    """Why a template cannot stand in for a type: whoever writes the type relies on what it has.
+    """Return the reasons why a template cannot replace a type: users of the type rely on its properties and
+    attributes.
 
-    :param name: of the type that it stands in for.
+    :param name: of the type that it replaces.
     """
     wanted, offered = PropertySchema.of(facade.Properties), PropertySchema.of(provider.Properties)
     messages = []

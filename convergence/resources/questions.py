@@ -1,7 +1,7 @@
-"""What an engine asks of a resource type by way of a worker: questions, their replies, and how both travel.
+"""Questions that an engine sends to a worker about a resource type, their replies, and both as documents.
 
-Only workers import the classes of types and hold what it takes to act for a user, so only they can ask services.
-Nothing that is asked changes anything, and nobody depends on a reply: that there is none means "not known".
+Only workers import the classes of types and can act for a user, so only they can query services. A question changes
+nothing, and nothing depends on a reply: a missing reply means "not known".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from convergence.values import replace
 
 
 class QuestionKind(StrEnum):
-    """What can be asked of a type.
+    """The kinds of questions.
 
     * VALIDATE: can there be an object with these properties? See `ResourceType.validate`.
     * PLAN: what would an update of the object to these properties do? See `ResourceType.plan`.
@@ -34,13 +34,13 @@ class TypeQuestion:
     """One question about one resource.
 
     :param name: of the resource in its template.
-    :param stack_id: of the stack that the resource is in, or is to be in; it may not be there yet.
-    :param acts_as: the stack with whose credentials services are asked; empty: there is none yet.
-    :param credentials_id: those with which a stack would act that is not there yet; empty: there are none.
-    :param resource_id: its row; empty where there is none. What the row says is read where the question is answered.
-    :param properties: those that are wanted, all values known.
-    :param attributes: names of those that are wanted.
-    :param secrets: texts that turn up in no log line and in no reply.
+    :param stack_id: of the stack of the resource; the stack may not exist yet.
+    :param acts_as: the stack whose credentials are used; empty: there is none yet.
+    :param credentials_id: the credentials of a stack that does not exist yet; empty: there are none.
+    :param resource_id: its row; empty if there is none. The worker that answers reads the row.
+    :param properties: the desired properties, all values known.
+    :param attributes: names of the attributes to read.
+    :param secrets: texts that are masked in log lines and in the reply.
     """
 
     asked: QuestionKind
@@ -67,12 +67,12 @@ class TypeQuestion:
 class TypeReply:
     """The answer to one question.
 
-    :param is_known: whether the type has answered.
-    :param reason: why there can be no such object, or why the update would fail; of what is not known, why it is not.
-        Empty where nothing is wrong.
-    :param change: what an update would do.
+    :param is_known: True if the type has answered.
+    :param reason: the reason why there can be no such object, why the update would fail, or why the answer is not
+        known. Empty without a problem.
+    :param change: the effect of an update.
     :param attributes: those that could be read, by name.
-    :param wants_credentials: whether it is not known for want of credentials.
+    :param wants_credentials: True if the answer is not known because there are no credentials.
     """
 
     is_known: bool = False
@@ -83,7 +83,7 @@ class TypeReply:
 
     @property
     def refusal(self) -> str:
-        """Why what is asked about is impossible; empty where it is possible, or nobody knows."""
+        """Return the reason why the request is impossible; empty if it is possible, or not known."""
         return self.reason if self.is_known else ''
 
 
@@ -120,7 +120,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
 
 def _question(document: Mapping[str, Any]) -> TypeQuestion | None:
     try:
-        # What is not known here says more than is understood: half a question must not get an answer.
+        # An unknown field means a newer engine: a question that is only half understood must not get an answer.
         asked, attributes, secrets = (
             QuestionKind(document['asked']),
             tuple(document['attributes']),

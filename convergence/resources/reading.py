@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Strictness(Enum):
-    """What happens to a value that cannot be read: it is an error, it becomes a default, or it stays as it is."""
+    """The treatment of a value that cannot be read: an error, the default instead, or the value unchanged."""
 
     STRICT = auto()
     LENIENT = auto()
@@ -34,10 +34,10 @@ class Finding:
 
 
 class PropertyReader:
-    """One reading. `findings` and `met_unknown` tell afterwards how it went.
+    """One reading of properties. `findings` and `met_unknown` hold its results.
 
     :param schema_of: the schema of a nested dataclass.
-    :param unknown: stands for a value that cannot be known yet; it is left where it is.
+    :param unknown: stands for a value that is not known yet; it stays in its place.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class PropertyReader:
         return value
 
     def _noted(self, value: Any) -> Previewed:
-        """`value`, after looking whether something in it is unknown."""
+        """Return `value`, and note if a part of it is unknown."""
         self.met_unknown = self.met_unknown or self._is_unknown(value)
         return value
 

@@ -1,8 +1,8 @@
-"""Which resource types there are.
+"""The registry of resource types.
 
 Installed packages offer types as entry points of the group ``convergence.resource_types``; the entry point's name is
-the type's name in templates. A type that cannot be loaded is logged and left out: one broken package must not take
-an engine down. Whoever has many types offers a manifest of them, see `convergence.resources.manifest`.
+the type's name in templates. A type that cannot be loaded is logged and left out: one broken package must not stop an
+engine. A package with many types offers a manifest, see `convergence.resources.manifest`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Offered: TypeAlias = ResourceType[Any] | Callable[[], ResourceType[Any]]
 """A resource type: a ready instance, or a class or function that gives one without arguments."""
 
 _DESCRIBED: set[tuple[type[Any], type[Any] | None]] = set()
-"""What has been seen to have a description: a registry is made for each simulated run."""
+"""Classes whose descriptions were checked. Each simulated run makes a registry, so a second check would cost time."""
 
 
 class Registry:
     """The resource types of this process, by name. Immutable.
 
-    :param types: what there is, by type name. What is broken is logged and left out.
-    :param withheld: why further ones are not there, by type name, each the end of a sentence.
+    :param types: the types, by name. A broken one is logged and left out.
+    :param withheld: the reasons why further types are missing, by type name, each the end of a sentence.
     """
 
     def __init__(self, types: Mapping[str, Offered], *, withheld: Mapping[str, str] | None = None) -> None:
@@ -66,12 +66,13 @@ class Registry:
         for_checks: bool = False,
         prefer: Sequence[str] = (),
     ) -> Registry:
-        """Everything that installed packages offer. A type with an entry point of its own wins over one of a manifest.
+        """Return the types of all installed packages. A type with an entry point of its own wins over one of a
+        manifest.
 
         :param local: enables the types of the local provider, which touch this machine.
-        :param api: tells the address of the Orchestration API, for resources that are signalled through it.
-        :param for_checks: also what packages describe and cannot make: for whoever checks templates, and makes nothing.
-        :param prefer: the packages from which a type comes that several offer; see `convergence.resources.preference`.
+        :param api: returns the address of the Orchestration API, for resources that are signalled through it.
+        :param for_checks: True to include types that packages only describe, for programs that check templates.
+        :param prefer: the packages that win where several offer a type; see `convergence.resources.preference`.
         """
         preference, single = Preference(prefer, is_silent=for_checks), offers(namespace, 'resource type')
         loaded = preference.choose(single)
@@ -94,7 +95,7 @@ class Registry:
 
     @classmethod
     def builtin(cls, *, local: LocalProvider | None = None, more: Mapping[str, Offered] | None = None) -> Registry:
-        """The types that come with Convergence, whatever is installed.
+        """Return the types that come with Convergence, without those of installed packages.
 
         :param more: further types; they win over the built-in ones of the same name.
         """
@@ -108,15 +109,15 @@ class Registry:
         return name in self._types
 
     def nests(self, name: str) -> bool:
-        """Whether the objects of a type are stacks; not, where there is no such type here."""
+        """Return True if the objects of a type are stacks; False for an unknown type."""
         return is_template(name) or (name in self._types and self._types[name].nests)
 
     def is_exclusive(self, name: str) -> bool:
-        """Whether there can be one object only of a name; not, where there is no such type here."""
+        """Return True if only one object can have a name; False for an unknown type."""
         return name in self._types and self._types[name].delete_before_create
 
     def gives_way(self, name: str) -> bool:
-        """Whether an object gives something up for another one of its name; not, where there is no such type here."""
+        """Return True if an object must hand something over to its replacement; False for an unknown type."""
         return name in self._types and self._types[name].implements('release_for_replacement')
 
     def time_limit(self, name: str, action: Action) -> float | None:
@@ -125,9 +126,10 @@ class Registry:
         return kind.time_limits.get(action) if kind is not None else None
 
     def creation(self, name: str, settles_s: float) -> Creation:
-        """What is known of the creations of a type.
+        """Return the facts about the creations of a type.
 
-        :param settles_s: how long they take to settle where the type does not say it, or does not exist here.
+        :param settles_s: seconds during which an interrupted creation may still have an effect, for types that set
+            none, and for unknown types.
         """
         kind = PROVIDER if is_template(name) else self._types.get(name)
         if kind is None:
@@ -142,15 +144,15 @@ class Registry:
         )
 
     def can_snapshot(self, name: str) -> bool:
-        """Whether resources of a type have something to be kept for a snapshot of their stack."""
+        """Return True if resources of a type take part in snapshots of their stack."""
         kind = PROVIDER if is_template(name) else self._types.get(name)
         return kind is not None and kind.implements('snapshot')
 
     def observed_every_s(self, usual_s: float, configured_s: Mapping[str, float]) -> dict[str, float]:
-        """The longest pause in seconds between two looks at an object, for each type that can look.
+        """Return the maximum number of seconds between two observations of an object, for each type that can observe.
 
-        :param usual_s: where nobody says otherwise.
-        :param configured_s: by type, as the operator has it; 0: never.
+        :param usual_s: for types without an interval of their own.
+        :param configured_s: the operator's intervals by type; 0: never.
         """
         looking = {name: kind for name, kind in self._types.items() if kind.implements('observe')}
         own = {name: kind.observe_interval_s or usual_s for name, kind in looking.items()}
@@ -201,7 +203,7 @@ def _require_description(declared: tuple[type[Any], type[Any] | None]) -> None:
 
 
 def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
-    """The instance, if everything that the engine will ask of it works; otherwise None, and a log message."""
+    """Return the instance if every part that the engine reads of it works; otherwise log an error and return None."""
     try:
         kind = offered if isinstance(offered, ResourceType) else offered()
         if isinstance(kind, ManifestType):
@@ -209,7 +211,7 @@ def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
         if not isinstance(kind, ResourceType):
             raise TypeError(f'{type(kind).__qualname__} is not derived from ResourceType')
         _require_description((kind.Properties, kind.Attributes))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's code
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin code may raise anything
         LOG.error('The resource type %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
         return None
     return kind

@@ -1,8 +1,8 @@
-"""Scaling: what a signal to a scaling policy asks for, and how many members a group has after that.
+"""Scaling: the change that a signal to a scaling policy requests, and the resulting number of members of a group.
 
-A type of policies says which group it is about and what it asks for; a type of groups says within which bounds, and
-what stack it wants to be with so many members. An engine puts both together: it gives the nested stack of the group
-another goal, directly, and nobody touches what the group is in.
+A type of policies names its group and the change; a type of groups gives the bounds, and its desired stack for a
+number of members. An engine combines both: it gives the nested stack of the group another goal directly. The parent
+stack does not change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ where that is not what the group says."""
 
 
 class AdjustmentType(StrEnum):
-    """What the number of an adjustment means."""
+    """The meaning of the number of an adjustment."""
 
     CHANGE = 'change_in_capacity'
     EXACT = 'exact_capacity'
@@ -36,10 +36,10 @@ class AdjustmentType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What a policy asks for.
+    """The change that a policy requests.
 
-    :param min_step: of a change by percent, how many members it adds or removes at least.
-    :param cooldown_s: for how long after it the group is left alone; None: as the group says.
+    :param min_step: minimum number of members that a change by percent adds or removes.
+    :param cooldown_s: seconds after the change during which the group is not scaled; None: as the group says.
     :param written: how the policy writes the type.
     """
 
@@ -56,7 +56,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many members a group may have, and for how long it is left alone after it has got others."""
+    """The bounds of the number of members of a group, and its cooldown after a change."""
 
     minimum: int
     maximum: int
@@ -68,9 +68,9 @@ class Bounds:
 
 
 def adjusted(current: int, adjustment: Adjustment, bounds: Bounds) -> int:
-    """How many members a group of so many has after an adjustment.
+    """Return the number of members of a group after an adjustment.
 
-    A percentage that is less than one member counts as one; what is more than whole members is left out.
+    A percentage of less than one member counts as one; fractions of members are dropped.
     """
     if adjustment.type is AdjustmentType.EXACT:
         return bounds.within(int(adjustment.amount))
@@ -84,7 +84,7 @@ def adjusted(current: int, adjustment: Adjustment, bounds: Bounds) -> int:
 
 
 def told_by(details: Json) -> str:
-    """What a signal says, for the event."""
+    """Return the text of a signal, for the event."""
     if details is None:
         return 'No signal details provided'
     if isinstance(details, str):
@@ -102,11 +102,11 @@ class PolicyType(ResourceType[P]):
 
     @abstractmethod
     def group(self, call: Call[P]) -> str:
-        """What the policy refers to its group by."""
+        """Return the reference of the policy to its group."""
 
     @abstractmethod
     def adjustment(self, call: Call[P]) -> Adjustment:
-        """What is asked for with each signal."""
+        """Return the change that each signal requests."""
 
 
 class ScaledType(NestedType[P]):
@@ -114,12 +114,13 @@ class ScaledType(NestedType[P]):
 
     @abstractmethod
     def bounds(self, call: Call[P]) -> Bounds:
-        """How many members the group may have."""
+        """Return the bounds of the number of members."""
 
     @abstractmethod
     def resized(self, call: Call[P], context: NestingContext, size: int, cooldowns: Mapping[str, Json]) -> DesiredStack:
-        """The stack that the group should be with so many members. Those that stay are what they are now. Pure.
+        """Return the desired stack of the group with so many members. Remaining members keep their present definition.
+        Pure.
 
-        :param cooldowns: what the stack's output of that name says then.
+        :param cooldowns: the value of the stack's output of that name then.
         :raises FinalFailure: there can be no such stack.
         """

@@ -1,11 +1,11 @@
-"""Property schemas: a frozen dataclass says what a resource type wants to be told.
+"""Property schemas: a frozen dataclass declares the properties of a resource type.
 
-A field is declared with `prop`; its annotation is its type. `PropertySchema.of` reads the dataclass, checks what a
-template says against it and turns the template's plain JSON into an instance.
+A field is declared with `prop`; its annotation is its type. `PropertySchema.of` reads the dataclass, checks the values
+in a template against it and turns the template's plain JSON into an instance.
 
-What the engine stores is the template's mapping, as JSON. Two such mappings are compared after both have been read
-through the schema: defaults filled in, texts turned into numbers. So ``port: 80`` and ``port: '80'`` are no change,
-nor is a default that somebody writes down.
+The engine stores the template's mapping, as JSON. It reads two such mappings through the schema before it compares
+them: with defaults filled in and texts turned into numbers. So ``port: 80`` and ``port: '80'`` are no change, nor is a
+default that a template writes out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCHEMA = '__convergence_schema__'
 
 HIDDEN = 'its value is not allowed; it is computed from a hidden one and not shown.'
 Locate = Callable[..., Place | None]
-"""Where the property stands whose path (names and list positions) is given; None where nobody knows."""
+"""Gives the place of the property whose path (names and list positions) is given; None if it is not known."""
 
 
 class _Nothing(Enum):
@@ -44,7 +44,7 @@ class _Nothing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _PropertyDeclaration:
-    """What `prop` was told, kept in the metadata of the dataclass field."""
+    """The arguments of `prop`, stored in the metadata of the dataclass field."""
 
     default: Any
     description: str
@@ -125,22 +125,22 @@ class Property:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What the value must satisfy beyond its type."""
+        """The constraints on the value besides its type."""
         return self.declaration.constraints
 
     @property
     def update_allowed(self) -> bool:
-        """Whether a change is made in place."""
+        """True if a change is made in place."""
         return self.declaration.update_allowed
 
     @property
     def immutable(self) -> bool:
-        """Whether a change is refused."""
+        """True if a change is refused."""
         return self.declaration.immutable
 
     @property
     def support(self) -> SupportStatus:
-        """How far users may rely on it."""
+        """The support status."""
         return self.declaration.support
 
 
@@ -169,10 +169,10 @@ class PropertySchema:
         return _schema_of(declared)
 
     def parse(self, mapping: Mapping[str, Any], strictness: Strictness = Strictness.STRICT) -> DeclaredProperties:
-        """An instance of the dataclass from the plain values of a template, without unresolved functions.
+        """Return an instance of the dataclass from the plain values of a template, without unresolved functions.
 
-        :param strictness: `STRICT`, or `LENIENT`, which replaces whatever cannot be read by its default or an empty
-            value; for deleting a resource whose properties were never right.
+        :param strictness: `STRICT`, or `LENIENT`, which replaces an unreadable value by its default or an empty value;
+            for the deletion of a resource whose properties were never valid.
         :raises StackValidationFailed: with all problems. Never when lenient.
         """
         reader = PropertyReader(schema_of=_schema_of, unknown=UNKNOWN, strictness=strictness)
@@ -185,9 +185,9 @@ class PropertySchema:
         return instance
 
     def check(self, previewed: Any, place: Locate, hidden: Collection[Path] = ()) -> list[Problem]:
-        """The problems of values that are partly `UNKNOWN`; what is unknown is taken to be right.
+        """Return the problems of values that are partly `UNKNOWN`; unknown values count as valid.
 
-        :param hidden: where values stand that nobody may see; problems do not tell them, nor keys inside of them.
+        :param hidden: places of values to mask; problems name neither the values nor the keys inside of them.
         """
         if previewed is UNKNOWN:
             return []
@@ -218,12 +218,12 @@ class PropertySchema:
         return self.canonical(previewed) if isinstance(previewed, Mapping) else {}
 
     def canonical(self, mapping: Mapping[str, Any]) -> dict[str, Any]:
-        """`mapping` with coerced values and defaults filled in. What cannot be read stays as it is."""
+        """Return `mapping` with coerced values and defaults filled in. An unreadable value stays unchanged."""
         reader = PropertyReader(schema_of=_schema_of, unknown=UNKNOWN, strictness=Strictness.VERBATIM)
         return self._read(reader, mapping)
 
     def _read(self, reader: PropertyReader, mapping: Mapping[str, Any]) -> dict[str, Any]:
-        """What the template says, in today's words, through the schema."""
+        """Read the values of a template, under the current names, through the schema."""
         properties, conflicts = translated(self.rules, mapping)
         reader.findings += [Finding(path, f'Property {dotted(path)}: {message}') for path, message in conflicts]
         return reader.mapping(self, properties, ())
@@ -237,7 +237,7 @@ class PropertySchema:
 
     @cached_property
     def declares_secrets(self) -> bool:
-        """Whether any property is secret, at any depth."""
+        """True if any property is secret, at any depth."""
         return any(
             declared.declaration.secret or (inner is not None and inner is not self and inner.declares_secrets)
             for declared in self.properties.values()
@@ -246,9 +246,9 @@ class PropertySchema:
 
     @cached_property
     def asks_nobody(self) -> bool:
-        """Whether nothing but the properties themselves, at any depth, says whether they are right: today as tomorrow.
+        """True if only the properties themselves, at any depth, decide if they are valid, today and later.
 
-        Not so where a custom constraint may ask a service, or for the time.
+        False if a custom constraint may query a service or the time.
         """
         inner = [_schema_within(declared.shape) for declared in self.properties.values()]
         constraints = {type(each) for declared in self.properties.values() for each in declared.constraints}
@@ -261,14 +261,17 @@ class PropertySchema:
         return _secrets(self, mapping) | _secrets(self, self.canonical(mapping))
 
     def secret_places(self, mapping: Mapping[str, Any]) -> tuple[Path, ...]:
-        """Where the values of secret properties stand, at any depth, in properties that may be partly unknown."""
+        """Return the places of the values of secret properties, at any depth, in properties that may be partly
+        unknown.
+        """
         return tuple(_secret_places(self, mapping, ())) if self.declares_secrets else ()
 
     def describe(self, *, whole: bool = False) -> dict[str, Json]:
-        """The schema as JSON: by property name type, required, update_allowed, immutable, default, constraints.
+        """Return the schema as JSON: type, required, update_allowed, immutable, default and constraints by property
+        name.
 
-        :param whole: all that there is to know, hidden properties and support included; `properties_class` of
-            `convergence.resources.declaring` makes a dataclass of it again. Otherwise what users are told.
+        :param whole: True to include everything, hidden properties and support too; `properties_class` of
+            `convergence.resources.declaring` makes a dataclass from it again. False for users.
         """
         return SchemaWriter(_schema_of, whole=whole).properties(self)
 
@@ -317,7 +320,7 @@ def _plain(entry: Any) -> _PropertyDeclaration:
 
 
 def _told(finding: Finding, place: Locate, hidden: Collection[Path]) -> Problem:
-    """What is wrong, without what is inside of a hidden value."""
+    """Return the problem without the contents of a hidden value."""
     for path in hidden:
         if finding.path[: len(path)] == path:
             return Problem(f'Property {dotted(path)}: {HIDDEN}', place(*path))

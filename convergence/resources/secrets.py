@@ -1,4 +1,4 @@
-"""What must not be shown of a resource, whatever its type writes into errors, answers and log lines."""
+"""The secrets of a resource, which are masked in errors, answers and log lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def known_secrets(
 
 
 def masked_texts(definition: Definition, properties: Mapping[str, Json]) -> frozenset[str]:
-    """What is computed from hidden values, as texts in which it may turn up.
+    """Return the texts by which values that are computed from hidden values can be recognised.
 
     :param properties: those of the definition, resolved.
     """
@@ -55,7 +55,7 @@ def secret_properties(registry: Registry, type_name: str, properties: Mapping[st
 
 
 def secret_places(registry: Registry, type_name: str, properties: Mapping[str, Json]) -> tuple[Path, ...]:
-    """Where the values of properties stand that a type declares to be secret; none where the type is not known."""
+    """Return the places of the values of secret properties; none if the type is not known."""
     try:
         kind = registry.get(type_name)
     except EntityNotFound:
@@ -64,13 +64,15 @@ def secret_places(registry: Registry, type_name: str, properties: Mapping[str, J
 
 
 class DeclaredSecrets:
-    """What resource types declare of their attributes; see `convergence.template.secrets.SecretPolicy`."""
+    """The secret policy that resource types declare for their attributes; see
+    `convergence.template.secrets.SecretPolicy`.
+    """
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
-        """Whether an attribute may tell something of hidden properties: as declared, or else of any.
+        """Return True if an attribute may reveal hidden properties: as declared, or else any.
 
         A reference id is shown as the id of the object, unless the type makes one of its own.
         """
@@ -83,7 +85,9 @@ class DeclaredSecrets:
         return told is None or any(not path or path[0] in told for path in hidden)
 
     def keeps_secret(self, type_name: str, attribute: str | None) -> bool:
-        """Whether an attribute is declared secret; a reference id that a type makes itself is as secret as those."""
+        """Return True if an attribute is declared secret. A reference id that a type makes itself is secret like
+        those.
+        """
         kind = self._kind(type_name)
         if kind is None or (attribute is None and not _has_own_reference(kind)):
             return False
@@ -103,7 +107,7 @@ def _has_own_reference(kind: ResourceType[Any]) -> bool:
 def shown_attributes(
     attributes: Mapping[str, Json], resource: Resource, secret_policy: SecretPolicy
 ) -> dict[str, Json]:
-    """The attributes of a resource as they may be shown: what may tell hidden values, and what is secret, is masked.
+    """Return the attributes of a resource, with those masked that are secret or may reveal hidden values.
 
     :param attributes: by name, as they were read.
     """
@@ -111,9 +115,9 @@ def shown_attributes(
 
 
 def shown_properties(properties: Mapping[str, Json], resource: Resource, registry: Registry) -> dict[str, Json]:
-    """Resolved properties of a resource with what is computed from hidden values, and what is secret, masked.
+    """Return the resolved properties of a resource, with secret values and those computed from hidden values masked.
 
-    :param properties: those that the row has, or is to get.
+    :param properties: the present or the future properties of the row.
     """
     paths: list[Path] = []
     for each in made_from(resource):
@@ -123,7 +127,7 @@ def shown_properties(properties: Mapping[str, Json], resource: Resource, registr
 
 
 def is_masked(resource: Resource, attribute: str | None, secret_policy: SecretPolicy) -> bool:
-    """Whether an attribute of a resource, None for its reference id, is not to be shown."""
+    """Return True if an attribute of a resource, None for its reference id, must be masked."""
     definitions = made_from(resource)
     return secret_policy.keeps_secret(resource.type, attribute) or any(
         tells_hidden(each, attribute, secret_policy) or tells_private(each, attribute, secret_policy)
@@ -132,6 +136,6 @@ def is_masked(resource: Resource, attribute: str | None, secret_policy: SecretPo
 
 
 def made_from(resource: Resource) -> tuple[Definition, ...]:
-    """What a row was made from and is being made from: in the middle of an action nobody knows which it shows."""
+    """Return the definitions of a row, old and new: during an action the object may show either."""
     pending = resource.pending.definition if resource.pending is not None else None
     return tuple(each for each in (resource.definition, pending) if each is not None)

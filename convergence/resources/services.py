@@ -1,4 +1,4 @@
-"""Which service of a cloud a resource type belongs to, by its name."""
+"""Finds the service of a cloud that a resource type belongs to, by the name of the type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def missing_service(type_name: str, names: Iterable[str]) -> str | None:
 
 
 def unavailable(type_name: str, service: str) -> str:
-    """What is said of a type whose service is not there, in words that clients of the field compare."""
+    """Return the error about a type whose service is missing, in words that clients of the field compare."""
     return (
         f'HEAT-E{UNAVAILABLE} Service {service} is not available for resource type {type_name}, reason: no '
         'package that is installed here offers a type of it.'

@@ -22,15 +22,15 @@ from convergence.documents import AnyJson
 from convergence.values import quickly_made
 
 Annotation: TypeAlias = Any
-"""What stands behind the colon of a field: the type of a property or of an attribute."""
+"""The annotation of a field: the type of a property or of an attribute."""
 FieldDeclaration: TypeAlias = Any
-"""A field of a dataclass, whatever its annotation says."""
+"""A dataclass field, typed so that it may stand behind any annotation."""
 DeclaredProperties: TypeAlias = Any
 """An instance of the dataclass that a type declares, the `Properties` of its class."""
 
 
 class Kind(StrEnum):
-    """What a value is, in the field's words."""
+    """The kind of a value, in the field's words."""
 
     STRING = 'string'
     INTEGER = 'integer'
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class WrongType(Exception):
-    """A value cannot be read as the kind that is wanted. The text is a sentence without the value."""
+    """A value cannot be read as the required kind. The text is a sentence without the value."""
 
 
 @quickly_made
@@ -75,9 +75,9 @@ _SIMPLE: dict[Any, Kind] = {
 
 
 def annotations_of(declared: type[Any]) -> dict[str, Any]:
-    """The evaluated annotations of a dataclass, those of its bases included.
+    """Return the evaluated annotations of a dataclass, those of its bases included.
 
-    :raises TypeError: an annotation names something that its module does not have.
+    :raises TypeError: an annotation uses a name that its module does not have.
     """
     found: dict[str, Any] = {}
     for base in reversed(declared.__mro__):
@@ -94,7 +94,7 @@ def annotations_of(declared: type[Any]) -> dict[str, Any]:
 
 def _evaluated(annotation: Any, module: dict[str, Any], declared: dict[str, Any]) -> Annotation:
     # The source text of an imported module. `Json` is itself a text, because it contains itself: it stands for
-    # itself and is not looked into.
+    # itself and its contents are not checked.
     if not isinstance(annotation, str) or annotation == Json:
         return annotation
     return eval(annotation, module, declared)
@@ -135,9 +135,9 @@ def _shape_of_union(annotation: Any) -> Shape:
 
 
 def coerce(kind: Kind, value: Any) -> AnyJson:
-    """`value` as the wanted kind. Items of lists and maps are not looked at.
+    """Return `value` as the required kind. Items of lists and maps are not checked.
 
-    :raises WrongType: it cannot be read so.
+    :raises WrongType: the value cannot be read as that kind.
     """
     if value is None and kind is not Kind.ANY:
         return _EMPTY[kind]()
@@ -159,24 +159,24 @@ def _string(value: Any) -> str:
         return value
     if isinstance(value, (bool, int, float)):
         return str(value)
-    raise WrongType(f'a string is wanted, not {named(value)}')
+    raise WrongType(f'the value must be a string, not {named(value)}')
 
 
 def _integer(value: Any) -> int:
     number = _number(value, wanted='an integer')
     if isinstance(number, float):
         if not number.is_integer():
-            raise WrongType('an integer is wanted, not a fraction')
+            raise WrongType('the value must be an integer, not a fraction')
         return int(number)
     return number
 
 
 def _number(value: Any, wanted: str = 'a number') -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise WrongType(f'{wanted} is wanted, not {named(value)}')
+        raise WrongType(f'the value must be {wanted}, not {named(value)}')
     number = _number_in(value.strip(), wanted) if isinstance(value, str) else value
     if isinstance(number, float) and not math.isfinite(number):
-        raise WrongType(f'{wanted} is wanted, and a finite one')
+        raise WrongType(f'the value must be {wanted} and finite')
     return number
 
 
@@ -186,7 +186,7 @@ def _number_in(text: str, wanted: str) -> int | float:
         return int(text)
     if re.fullmatch(r'[+-]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?', text):
         return float(text)
-    raise WrongType(f'{wanted} is wanted, not a text')
+    raise WrongType(f'the value must be {wanted}, not a text')
 
 
 def _boolean(value: Any) -> bool:
@@ -194,19 +194,19 @@ def _boolean(value: Any) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ('true', 'false'):
         return value.lower() == 'true'
-    raise WrongType(f'true or false is wanted, not {named(value)}')
+    raise WrongType(f'the value must be true or false, not {named(value)}')
 
 
 def _list(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return list(value)
-    raise WrongType(f'a list is wanted, not {named(value)}')
+    raise WrongType(f'the value must be a list, not {named(value)}')
 
 
 def _map(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise WrongType(f'a map is wanted, not {named(value)}')
+    raise WrongType(f'the value must be a map, not {named(value)}')
 
 
 def _any(value: Any) -> AnyJson:
@@ -225,7 +225,7 @@ _READERS: dict[Kind, Any] = {
 
 
 def named(value: Any) -> str:
-    """What a value is, in words and without showing it."""
+    """Return the kind of a value in words, without the value."""
     names: list[tuple[Any, str]] = [
         (bool, 'a boolean'),
         ((int, float), 'a number'),

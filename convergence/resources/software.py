@@ -1,4 +1,4 @@
-"""Software configurations and deployments as a resource type reaches them: those of its project."""
+"""The software configurations and deployments of a project, for resource types."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from convergence.core.software import (
 
 @dataclass(frozen=True, slots=True)
 class ProjectSoftware:
-    """What a project keeps for the agents of its servers: the same rows as users see over the API.
+    """The configurations and deployments that the agents of a project's servers read: the same rows that users see
+    over the API.
 
-    Writing is idempotent, so that each step may be repeated after a crash: whoever adds chooses the id. What a worker
-    writes whose claim of the resource is over is refused.
+    Writes are idempotent, so that each step may be repeated after a crash: the caller that adds a row chooses its id.
+    A write of a worker that lost its claim on the resource is refused.
 
-    :param rows: where they are kept; None: they cannot be reached from here.
-    :param holder: the claim in whose name is written; None: nobody's, for what anybody may do at any time.
+    :param rows: the store; None: not reachable from this process.
+    :param holder: the claim under which rows are written; None: no claim is needed.
     """
 
     rows: SoftwareRowsPort | None = None
@@ -35,7 +36,7 @@ class ProjectSoftware:
         return self._rows.config(self.project_id, config_id)
 
     def keep_config(self, config_id: str, name: str, group: str, content: Mapping[str, Json]) -> SoftwareConfig:
-        """Keep a configuration. One that is there already stays as it is.
+        """Store a configuration. An existing one stays unchanged.
 
         :param content: ``config``, ``inputs``, ``outputs``, ``options``.
         """
@@ -58,14 +59,14 @@ class ProjectSoftware:
         return [(each, config) for each, config in found if config is not None]
 
     def deploy(self, deployment: SoftwareDeployment, config: SoftwareConfig) -> SoftwareDeployment:
-        """Give a deployment, which is made if need be, a derived configuration; it as it is then.
+        """Give a deployment, made if necessary, a derived configuration; return its state then.
 
-        The configuration that was derived for it before is removed. One that it has got before changes nothing.
+        The configuration derived for it before is removed. One that it already has changes nothing.
         """
         return self._rows.deploy(deployment, config, self.holder)
 
     def report(self, deployment_id: str, config_id: str, report: ServerReport) -> bool:
-        """Say what has become of a configuration; False: nobody waits for that (any more)."""
+        """Report the result of a configuration. Return False if no deployment waits for it (any more)."""
         return self._rows.report(self.project_id, deployment_id, config_id, report, self.holder)
 
     def remove_deployment(self, deployment_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a resource type answers or raises, made fit to be stored: somebody else's code may hand out anything."""
+"""Makes answers and errors of a resource type fit to be stored: plugin code may return anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from convergence.resources.contract import Answer, Done, FinalFailure, InProgres
 from convergence.template.limits import STANDARD
 
 MOST_BYTES = STANDARD.max_stored_bytes
-"""What a resource may store of each kind where nothing else is configured, as JSON."""
+"""Default maximum of bytes of each kind of data of a resource, as JSON; see ``[limits] max_stored_bytes``."""
 
 _STORED = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
@@ -70,9 +70,9 @@ def storable_text(text: str) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """The error as its author meant it to be read; with its class where that was not meant to be raised.
+    """Return the text of an error; with the name of its class if a plugin did not raise it on purpose.
 
-    What is concealed here and now (see `convergence.logs.masking`) is masked: authors quote values.
+    Secrets (see `convergence.logs.masking`) are masked, because authors quote values.
     """
     text = storable_text(logs.masked(str(error).strip()))
     if isinstance(error, Exception) and type(error).__module__.startswith('convergence.') and text:

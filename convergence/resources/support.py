@@ -1,4 +1,4 @@
-"""How far users may rely on a resource type or a property."""
+"""The support status of a resource type or a property."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Status(StrEnum):
     DEPRECATED = 'DEPRECATED'
     UNSUPPORTED = 'UNSUPPORTED'
     HIDDEN = 'HIDDEN'
-    """Works for those who have it, and is shown to nobody else."""
+    """Works for existing users and is shown to no others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Names of properties that were used in the past, and what they mean today.
+"""Old names of properties, and their current meaning.
 
-A dataclass of properties says so in the class attribute `TRANSLATIONS`, a sequence of rules. They are applied, in their
-order, to what a template says, before anything else looks at it: so the old names need not be declared, a template that
-changes from the old name to the new one changes nothing, and the code of the type knows only the new names.
+A dataclass of properties lists rules in the class attribute `TRANSLATIONS`. They are applied in order to the values of
+a template before any other part reads them. So the old names need not be declared, a template that changes from the
+old name to the new one changes nothing, and the code of the type knows only the new names.
 
 A path names a property; further elements lead into maps, and into each item of a list: ``('networks', 'uuid')``.
 """
@@ -18,7 +18,7 @@ from convergence.template import Previewed
 
 PropertyPath: TypeAlias = tuple[str, ...]
 PropertyConflict: TypeAlias = tuple[tuple[str | int, ...], str]
-"""Where two names were given for one thing, and a sentence about it."""
+"""The place where two names were given for one thing, and a sentence about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Rename:
     to: str
 
     def apply(self, properties: dict[str, Any]) -> Iterator[PropertyConflict]:
-        """Rewrite the properties in place; what cannot be rewritten is told."""
+        """Rewrite the properties in place; yield the conflicts."""
         for around, place in _maps_around(properties, self.path):
             name = self.path[-1]
             value = around.pop(name)
@@ -43,7 +43,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The property at the path was a single one of what is now the list `to`, beside it in the same map."""
+    """The property at the path was a single item of the present list `to`, beside it in the same map."""
 
     path: PropertyPath
     to: str
@@ -63,7 +63,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The property at the path means nothing any more; what is said for it is ignored."""
+    """The property at the path has no meaning any more; its value is ignored."""
 
     path: PropertyPath
 
@@ -76,10 +76,10 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The value at the path may be written in several ways; `into` makes the one of them that is used.
+    """The value at the path may be written in several ways; `into` returns the canonical one.
 
-    :param into: must not raise; it is not asked about what is not known yet. It also gets values of a wrong type, and
-        gives them back.
+    :param into: must not raise. It is not called for unknown values. It may get values of a wrong type, which it
+        returns unchanged.
     """
 
     path: PropertyPath
@@ -98,7 +98,7 @@ Rule: TypeAlias = Rename | Append | Drop | Rewrite
 
 
 def translated(rules: Sequence[Rule], properties: Mapping[str, Any]) -> tuple[dict[str, Any], list[PropertyConflict]]:
-    """The properties in today's words, and what contradicts itself in them. What was given is not changed."""
+    """Return the properties under their current names, and their conflicts. The argument is not changed."""
     if not rules:
         return dict(properties), []
     result = _copied(dict(properties))

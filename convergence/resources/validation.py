@@ -31,7 +31,7 @@ UNAVAILABLE_TYPE = ResourceTypeUnavailable.__name__
 
 _TEXT_OF = json.JSONEncoder(ensure_ascii=False).encode
 _RAISED = {UNAVAILABLE_TYPE: ResourceTypeUnavailable}
-"""What is raised where all problems are of a kind, if it is not the usual error."""
+"""The error to raise if all problems are of one kind, other than the usual error."""
 
 
 def validate(
@@ -44,22 +44,22 @@ def validate(
     further: Iterable[Problem] = (),
     sound: Mapping[str, Definition] = MappingProxyType({}),
 ) -> list[Problem]:
-    """Check types, properties and the attributes that are asked for.
+    """Check types, properties, and the attributes that the template reads.
 
-    A template that comes from `convergence.template.analyse` may be wrong already; then everything is told together,
-    but for what would only be a consequence.
+    A template from `convergence.template.analyse` may have errors already; then all errors are reported together,
+    without consequences of others.
 
-    :param ignore_unknown_types: what is not installed makes no error.
-    :param most_bytes: what a resource may store of each kind.
+    :param ignore_unknown_types: True if a missing type is no error.
+    :param most_bytes: maximum size of each kind of data that a resource may store.
     :param defaults: values of parameters in templates that are used as types, where a resource gives none.
-    :param further: what else was found to be wrong.
-    :param sound: resources of a template that was found to be right before, under the same limits, by their names. Of
-        those that are in this one as well nothing is checked again but what asks somebody, or depends on the others.
-    :returns: what is probably not meant so, and the unknown types that were ignored, each where it stands first.
+    :param further: other problems that were found.
+    :param sound: resources of a template that was valid before, under the same limits, by name. For those that are in
+        this template too, only checks that make requests or depend on other resources are repeated.
+    :returns: warnings, and the unknown types that were ignored, each with its first place.
     :raises StackValidationFailed: or a subclass, with every problem found, in the order of the document.
     """
     problems = compiled.problems.copy()
-    warned = {''}  # that there is no type was told
+    warned = {''}  # a missing type was reported
     kinds: dict[str, ResourceType[Any]] = {}
     found: list[Problem] = []
     templates = Templates(compiled.templates, defaults or {})
@@ -91,7 +91,7 @@ def _unknown_type(compiled: Compiled, definition: Definition, registry: Registry
 
 
 def _is_consequence(problem: Problem, compiled: Compiled) -> bool:
-    """Whether a mistake of the language at the same place explains a problem. A wrong name is wrong with any value."""
+    """Return True if a syntax error at the same place explains a problem. A wrong name is wrong with any value."""
     if problem.place is None or UNKNOWN_PROPERTY in problem.message:
         return False
     return compiled.problems.concerns(problem.place.source, problem.place.path)
@@ -104,7 +104,7 @@ def _of_template(
     templates: Templates,
     kinds: dict[str, ResourceType[Any]],
 ) -> Iterator[Problem]:
-    """Finds the type that a template is, for `kinds`, and what is wrong with it. That it is missing was told before."""
+    """Add the type that a template is to `kinds`, and yield its problems. A missing template was reported before."""
 
     def place() -> Place:
         return compiled.place('resources', definition.name, 'type')
@@ -122,7 +122,9 @@ def _of_template(
 
 
 def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> Iterator[Problem]:
-    """Accepting the policy without being able to keep it would destroy what somebody asked to have saved."""
+    """Refuse the deletion policy Snapshot for types that cannot follow it: the data that it promises to save would be
+    lost.
+    """
     for name, definition in compiled.goal.definitions.items():
         if (
             name in kinds
@@ -139,7 +141,7 @@ def _snapshots(compiled: Compiled, kinds: Mapping[str, ResourceType[Any]]) -> It
 def _wrong_resources(
     compiled: Compiled, kinds: Mapping[str, ResourceType[Any]], most_bytes: int, sound: Mapping[str, Definition]
 ) -> Iterator[Problem]:
-    """What is wrong with the resources one by one; see `validate`."""
+    """Yield the problems of the resources one by one; see `validate`."""
     fresh = {name: each for name, each in compiled.goal.definitions.items() if sound.get(name) is not each}
     for name, kind in kinds.items():
         if name in fresh or not _is_known_by_itself(kind):
@@ -148,14 +150,14 @@ def _wrong_resources(
 
 
 def _is_known_by_itself(kind: ResourceType[Any]) -> bool:
-    """Whether the properties of a resource of a type say all by themselves that there is to know of them."""
+    """Return True if the properties of a resource of a type can be checked without other resources."""
     if type(kind).cross_check is not ResourceType.cross_check or isinstance(kind, TemplateType):
         return False
     return all(each is None or PropertySchema.of(each).asks_nobody for each in (kind.Properties, kind.UpdatePolicy))
 
 
 def _large(compiled: Compiled, definitions: Mapping[str, Definition], most: int) -> Iterator[Problem]:
-    """What no worker could store."""
+    """Yield the resources that are too large for a worker to store."""
     for name, definition in definitions.items():
         for section, encoded in ((PROPERTIES, definition.properties), (METADATA, definition.metadata)):
             size = len(_TEXT_OF(encoded).encode()) if encoded else 0
@@ -179,12 +181,12 @@ def _wrong_properties(compiled: Compiled, definition: Definition, kind: Resource
         return next((compiled.key_place(*path) for found, path in located if found is problem.place), problem.place)
 
     if definition.external_id is not None:
-        return []  # others have made the object; nobody asks what from
+        return []  # the object exists outside of the stack; its properties do not count
     schema = PropertySchema.of(kind.Properties)
     problems = schema.check_encoded(definition.properties, place, within(definition.hidden, PROPERTIES))
     if (
         not problems and type(kind).cross_check is not ResourceType.cross_check
-    ):  # what is known is not worked out for nobody
+    ):  # evaluate the known values only if a hook uses them
         known = schema.known(definition.properties)
         problems = [Problem(message, place()) for message in kind.cross_check(known, compiled.goal.definitions.keys())]
     problems += _wrong_policy(compiled, definition, kind)

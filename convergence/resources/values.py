@@ -10,10 +10,10 @@ from convergence.resources.schema import PropertySchema
 
 
 def named(properties: Any, *, given: bool = False) -> dict[str, Any]:
-    """The values of properties, by their names in templates, down to the innermost map: plain dicts and lists.
+    """Return the values of properties, by their names in templates, down to the innermost map: plain dicts and lists.
 
-    :param given: leave out what is null, by which templates, and defaults, say "not given". What is null inside of a
-        value of any form stays.
+    :param given: True to leave out null, by which templates, and defaults, mean "not given". Null inside of a value of
+        any form stays.
     """
     schema = PropertySchema.of(type(properties))
     values = {name: _plain(getattr(properties, declared.field), given) for name, declared in schema.properties.items()}

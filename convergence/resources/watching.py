@@ -1,4 +1,4 @@
-"""How a resource type tells that something has happened to objects: whoever is told looks at them at once."""
+"""Watchers: how a resource type reports events of its objects, so that they are observed at once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 class Watcher(Protocol):
-    """Tells of events of the objects of one type, without being asked about each. One for each observer process.
+    """Reports events of the objects of one type. Each observer process has one for each type.
 
-    It may tell of an object too often: somebody looks once more. What it does not tell of is found when it is time to
-    look, so a watcher may leave objects out that it cannot see from here, and need not make up for what it has missed.
+    A report too many costs one observation. An event that is not reported is found at the next regular observation, so
+    a watcher may leave out objects that it cannot see from this machine, and need not catch up on missed events.
     """
 
     def watch(self, physical_ids: Collection[str]) -> None:
-        """Tell of these objects from now on, and of no others. Called again and again, from one thread.
+        """Report events of these objects from now on, and of no others. Called repeatedly, from one thread.
 
-        What of them is gone already, and was here, is told of as well.
+        Also report those that existed on this machine and are gone.
         """
 
     def close(self) -> None:
-        """Tell of nothing any more, and give back what is held. Called once."""
+        """Stop reporting, and release resources. Called once."""

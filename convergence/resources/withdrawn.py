@@ -1,6 +1,6 @@
 """Resource types that the field has hidden, deprecated, or never supported, and that do not exist here.
 
-Templates with them are around. Who uses one is told why it is not there, and what to use.
+Templates with them exist. An error explains why such a type is missing, and which type to use instead.
 """
 
 from __future__ import annotations

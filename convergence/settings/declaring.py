@@ -1,4 +1,4 @@
-"""How a settings record declares its options. Pure: `convergence.config.deriving` makes the options of oslo.config."""
+"""Declarations of options in settings records. Pure: `convergence.config.deriving` makes the options of oslo.config."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ from convergence.testing.fixture import Fixture, Recovery
 from convergence.testing.life import ActionFailed, Life, Loss, MadeAnew, carried
 
 WATCHER_LIMIT_S = 30.0
-"""How soon a watcher must have told of something."""
+"""Seconds in which a watcher must report an event. Generous, because test machines are slow."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that is tried.
+    """One check of a type.
 
-    :param check: raises where the type does not conform; an AssertionError says what is wrong.
+    :param check: raises if the type does not conform; an AssertionError names the fault.
     """
 
     name: str
@@ -102,11 +102,14 @@ def described(fixture: Fixture) -> None:
     json.dumps(PropertySchema.of(kind.Properties).describe(), allow_nan=False)
     json.dumps(describe_attributes(kind), allow_nan=False)
     alone = Outline('thing', 'Conformance::Type', fixture.properties)
-    _assert(set(kind.implied(alone, {'thing': alone})) <= {'thing'}, 'implied() names what is not in the template')
+    _assert(
+        set(kind.implied(alone, {'thing': alone})) <= {'thing'},
+        'implied() names a resource that is not in the template',
+    )
 
 
 def refuses_wrong_properties(fixture: Fixture) -> None:
-    """Unknown properties, missing ones and those of `Fixture.wrong` are refused before anything is called."""
+    """Unknown properties, missing ones and those of `Fixture.wrong` are refused before any hook is called."""
     schema = PropertySchema.of(fixture.make().Properties)
     schema.parse(fixture.properties)
     wrong = list(fixture.wrong)
@@ -144,7 +147,7 @@ def lives(fixture: Fixture) -> None:
 
 
 def is_watched(fixture: Fixture) -> None:
-    """A watcher tells of an object that goes, and of none that nobody wants watched; it can be closed."""
+    """A watcher reports an object that is deleted, and none that is not watched; it can be closed."""
     life, told = Life(fixture), set[str]()
     watcher = life.kind().watcher(told.add)
     if watcher is None:  # not on this machine
@@ -160,15 +163,15 @@ def is_watched(fixture: Fixture) -> None:
         ends = time.monotonic() + WATCHER_LIMIT_S
         while told != watched and time.monotonic() < ends:
             time.sleep(0.01)
-        _assert(bool(told), 'the watcher does not tell of an object that has gone')
-        _assert(told == watched, f'the watcher tells of objects that nobody wants watched: {sorted(told)}')
+        _assert(bool(told), 'the watcher does not report a deleted object')
+        _assert(told == watched, f'the watcher reports objects that are not watched: {sorted(told)}')
         watcher.watch([])
     finally:
         watcher.close()
 
 
 def is_validated(fixture: Fixture) -> None:
-    """If `validate` is written: it takes what can be made, refuses what is `impossible`, and makes nothing."""
+    """If `validate` is written: it accepts valid properties, refuses those of `impossible`, and makes nothing."""
     life = Life(fixture)
     life.kind().validate(life.call(fixture.properties))
     for given in fixture.impossible:
@@ -190,17 +193,17 @@ def is_planned(fixture: Fixture) -> None:
             life.create()
             before = _seen(life, fixture.properties)
             first = _planned(life, wanted)
-            _assert(_planned(life, wanted) is first, 'plan() says something else when it is asked again')
+            _assert(_planned(life, wanted) is first, 'plan() returns another result when it is called again')
             _assert(_seen(life, fixture.properties) == before, 'plan() has changed something')
             must = number < len(fixture.planned)
             _assert(first is expected or not must, f'plan() says {_said(first)} and not {expected} of {wanted}')
             if expected is not Change.REPLACE:
-                _assert(first is not Change.REPLACE, 'plan() wants a new object for an update that needs none')
+                _assert(first is not Change.REPLACE, 'plan() returns REPLACE for an update that needs no new object')
                 life.update(wanted)
                 same = _seen(life, wanted) == before
                 _assert(same or first is not Change.NONE, 'plan() says that nothing changes, and the update changes it')
             else:
-                _assert(_asks_for_another(life, wanted), f'update() does not ask for a new object for {wanted}')
+                _assert(_asks_for_another(life, wanted), f'update() does not raise ReplacementNeeded for {wanted}')
         finally:
             life.delete()
         _assert_nothing_left(fixture)
@@ -213,14 +216,14 @@ def _seen(life: Life, properties: Mapping[str, Json]) -> tuple[object, ...]:
 
 
 def _planned(life: Life, properties: Mapping[str, Json]) -> Change | None:
-    """What `plan` says of an update."""
+    """Return the result of `plan` for an update."""
     said = life.kind().plan(life.call(properties, life.fixture.properties))
     _assert(said is None or isinstance(said, Change), f'plan() answers {said!r}, and not a Change or None')
     return said
 
 
 def _asks_for_another(life: Life, properties: Mapping[str, Json]) -> bool:
-    """Whether an update to `properties`, polls included, asks for a new object."""
+    """Return True if an update to `properties`, polls included, raises `ReplacementNeeded`."""
     call = life.call(properties, life.fixture.properties)
     try:
         answer = life.kind().update(call)
@@ -279,8 +282,8 @@ def compares(fixture: Fixture) -> None:
 
 
 def is_replaced(fixture: Fixture) -> None:
-    """`Fixture.replaced` asks for a new object."""
-    _assert(_change(fixture, fixture.replaced or {}) is Change.REPLACE, 'Fixture.replaced asks for no replacement')
+    """`Fixture.replaced` leads to a new object."""
+    _assert(_change(fixture, fixture.replaced or {}) is Change.REPLACE, 'Fixture.replaced needs no replacement')
 
 
 def makes_room(fixture: Fixture) -> None:
@@ -364,12 +367,14 @@ def is_found_after_a_crash(fixture: Fixture) -> None:
 
 
 def survives_lost_answers(fixture: Fixture) -> None:
-    """After each single call of a whole life in turn the worker dies, or the answer gets lost; somebody goes on."""
+    """After each single call of a whole life in turn the worker dies or the answer is lost; another worker
+    continues.
+    """
     _each_loss(fixture, _live)
 
 
 def _each_loss(fixture: Fixture, play: Callable[[Life], None]) -> None:
-    """Lose the answer to each call in turn, in each way, delete what is there then, and see that nothing is left."""
+    """Lose the answer to each call in turn, in each way, delete the objects, and check that nothing is left."""
     for loss in Loss:
         number, calls = 0, 1
         while number < calls:
@@ -378,7 +383,7 @@ def _each_loss(fixture: Fixture, play: Callable[[Life], None]) -> None:
             try:
                 play(life)
             except MadeAnew:
-                pass  # what it has told of is deleted below
+                pass  # the recorded object is deleted below
             except ActionFailed:
                 _assert(loss is Loss.ANSWER, f'after call {number} {loss.value}, and then: {life.told[-1]}')
             finally:
@@ -395,12 +400,12 @@ def _live(life: Life) -> None:
 
 
 def is_signalled(fixture: Fixture) -> None:
-    """Signals are taken one after the other, and can be shown; those of `Fixture.refused` are refused, by an answer."""
+    """Signals are accepted one after the other, and can be shown; those of `Fixture.refused` are refused."""
     life = Life(fixture)
     life.create()
     for details in fixture.signals:
         told = fixture.make().signal(life.call(fixture.properties), details)
-        _assert(isinstance(told, str) and told != '', f'signal() must say what was received, not {told!r}')
+        _assert(isinstance(told, str) and told != '', f'signal() must return a text for the event, not {told!r}')
         life.received.append(Signal(details, float(len(life.received)), 'resource-id'))
         carried(fixture.make().metadata(life.call(fixture.properties)), 'metadata')
     for details in fixture.refused:
@@ -413,7 +418,7 @@ def is_signalled(fixture: Fixture) -> None:
 
 
 def leaves_others_alone(fixture: Fixture) -> None:
-    """Where somebody else has made such an object, the create fails, and the delete leaves that one there."""
+    """If another creator made such an object, the create fails, and the delete leaves that object alone."""
     assert fixture.taken is not None
     for number in (0, 1):
         with fixture.taken() as name:
@@ -421,11 +426,11 @@ def leaves_others_alone(fixture: Fixture) -> None:
             try:
                 life.create()
             except ActionFailed:
-                _assert(life.physical_id is None, f'{life.physical_id} of somebody else was taken over')
+                _assert(life.physical_id is None, f'the foreign object {life.physical_id} was taken over')
             else:
-                _assert(False, 'a create succeeds although somebody else has made such an object')
+                _assert(False, 'a create succeeds although another creator has made such an object')
             life.delete_at_last()
-            _assert(name in set(fixture.leftovers()), f'{name} of somebody else was deleted')
+            _assert(name in set(fixture.leftovers()), f'the foreign object {name} was deleted')
         _assert_nothing_left(fixture)
 
 
@@ -454,7 +459,7 @@ def _try_to_live(life: Life) -> None:
         life.delete()
     except AssertionError:
         raise
-    except Exception:  # noqa: BLE001 - any error of the type is fine here, the next steps look at what it left
+    except Exception:  # noqa: BLE001 - any error of the type is fine here, the next steps check its leftovers
         return
 
 

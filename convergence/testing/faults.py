@@ -13,14 +13,14 @@ R = TypeVar('R')
 
 
 class Moment(Enum):
-    """When a call fails: it had no effect, or it had and only the answer is an error."""
+    """When a call fails: before it had an effect, or after it, when only the answer is an error."""
 
     BEFORE = 'before'
     AFTER = 'after'
 
 
 class InjectedFault(OSError):
-    """Stands for whatever may go wrong outside."""
+    """Stands for any fault of an external system."""
 
 
 class Boundary:

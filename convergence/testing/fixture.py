@@ -1,4 +1,4 @@
-"""What the conformance kit has to know about a resource type to try it out."""
+"""The facts about a resource type that the conformance kit needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from convergence.testing.software import MemorySoftware
 
 
 class Recovery(Enum):
-    """How a type gets its object back when the answer to a create was lost."""
+    """How a type finds its object when the answer to a create was lost."""
 
     EXPECTED = 'by find(), or because a second create with the same token makes nothing new'
     NONE = 'not at all: the engine makes a new object, and the author accepts that the first one stays'
@@ -36,28 +36,28 @@ def nothing_left() -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Fixture:
-    """A resource type and how to try it out.
+    """A resource type and the facts that its checks need.
 
-    :param make: makes the type. Called anew for every single call, as if each were made by another process.
+    :param make: makes the type. Called for every single call, as if another process made each.
     :param properties: properties with which a create succeeds, as a template would give them.
-    :param changed: properties that differ and can be reached in place; None where the type has none.
-    :param replaced: properties whose change must make a new object; None where the type has none.
-    :param wrong: mappings of properties that the schema must refuse, beyond what the kit makes up itself.
-    :param impossible: mappings of properties that the schema takes and `validate` must refuse.
-    :param planned: properties, each with what `plan` must say of an update to them, of an object with `properties`.
+    :param changed: properties that differ and can be reached in place; None if the type has none.
+    :param replaced: properties whose change must make a new object; None if the type has none.
+    :param wrong: mappings of properties that the schema must refuse, besides those that the kit makes itself.
+    :param impossible: mappings of properties that the schema accepts and `validate` must refuse.
+    :param planned: properties, each with the result of `plan` for an update to them, of an object with `properties`.
     :param recovery: see `Recovery`.
-    :param boundaries: functions by which the type reaches the outside, as (owner, attribute), for example
-        ``(os, 'mkdir')``; each call of each of them is made to fail once before and once after it took effect.
+    :param boundaries: functions by which the type calls external systems, as (owner, attribute), for example ``(os,
+        'mkdir')``; each call of each of them is made to fail once before and once after it took effect.
     :param leftovers: names of the real objects that exist at the moment; must be empty after a delete.
-    :param wait: is given the seconds that the type wants to pass before the next poll.
-    :param signals: details of signals that a type which takes signals must take, in their order.
+    :param wait: gets the seconds that the type requests before the next poll.
+    :param signals: details of signals that a type with `takes_signals` must accept, in order.
     :param refused: details of signals that it must refuse.
     :param heard: signals that the resources which it requires have received, by name.
-    :param poll_limit: polls after which an action counts as never ending.
-    :param taken: for types that cannot have two objects with `properties`: lets somebody else make that object, for as
-        long as the context lasts, and gives its name in `leftovers`.
-    :param software: where software configurations and deployments are kept.
-    :param credentials: what the calls of the type are to give as `Call.credentials`; there are none unless said.
+    :param poll_limit: polls after which an action counts as endless.
+    :param taken: for types that cannot have two objects with `properties`: has another creator make that object, for
+        as long as the context lasts, and gives its name in `leftovers`.
+    :param software: the store of software configurations and deployments.
+    :param credentials: the result of `Call.credentials`; by default there are none.
     """
 
     make: Callable[[], ResourceType[Any]]

@@ -1,8 +1,8 @@
-"""Plays one resource's life as the engine does, with the code of the engine: it decides, drives the type and stores.
+"""Plays the life of one resource with the code of the engine: it decides, calls the hooks and stores.
 
-What is missing is a database, a broker and a template: the row of the resource is kept here, and goes through JSON.
-Each call meets a fresh type, as if it were made by another process. The worker may be killed after any call, and the
-answer to any call may be lost.
+There is no database, broker or template: the row of the resource is kept here, and goes through JSON. Each call gets a
+fresh type, as if another process made it. The worker may be killed after any call, and the answer to any call may be
+lost.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Loss(Enum):
 
 
 class AnswerLost(ConnectionError):
-    """Stands for whatever a client raises that does not know what has become of its request."""
+    """Stands for any error of a client that does not know the outcome of its request."""
 
 
 class ActionFailed(Exception):
@@ -75,11 +75,11 @@ class ActionFailed(Exception):
 
 
 class MadeAnew(ActionFailed):
-    """The engine would make another object, for the first creation has told of something and got no further."""
+    """The engine would make another object, because the first creation recorded something and got no further."""
 
 
 class WorkerDied(Exception):
-    """Nobody goes on with what the worker did."""
+    """The worker died, and no other one continues its work."""
 
 
 class _Fresh:
@@ -109,7 +109,7 @@ class Life:
     :param lose: number of the call, counted from 1, whose answer is lost once; None loses none.
     :param loss: how it is lost.
     :param resource_id: key of its row.
-    :ivar calls: how many calls were made after which an answer can be lost.
+    :ivar calls: number of calls so far after which an answer can be lost.
     :ivar told: the reasons of the events of the resource.
     """
 
@@ -148,7 +148,7 @@ class Life:
         """The id that is stored."""
         return self._last.physical_id
 
-    # --- what is asked for ------------------------------------------------------------------------------------
+    # --- operations ------------------------------------------------------------------------------------
 
     def create(self) -> None:
         """Create, and go on when a worker has died, until the object is there.
@@ -174,7 +174,7 @@ class Life:
         self.create()
 
     def update(self, properties: Mapping[str, Json]) -> None:
-        """Update in place to `properties`, whatever is there."""
+        """Update in place to `properties`, from any state."""
         self._converge(Phase.UPDATE, properties, Change.IN_PLACE)
 
     def make_anew(self, properties: Mapping[str, Json]) -> None:
@@ -186,12 +186,12 @@ class Life:
         self._converge(Phase.UPDATE, properties, Change.REPLACE)
 
     def reclaim(self, rival: Life) -> None:
-        """Have the object wanted again after all, in place of the one that `rival` has made."""
+        """Take the object into use again, in place of the one that `rival` has made."""
         self._rivals = (rival._last,)
         self._converge(Phase.UPDATE, self.fixture.properties, Change.NONE)
 
     def delete(self) -> None:
-        """Delete, from whatever state."""
+        """Delete, from any state."""
         if self._row is not None:
             self._converge(Phase.CLEANUP, self.fixture.properties, Change.NONE)
 
@@ -203,7 +203,7 @@ class Life:
             self.delete()
 
     def create_until_lost(self) -> None:
-        """Create, and let nobody go on with it when the worker dies."""
+        """Create; if the worker dies, no other one continues."""
         self._goes_on = False
         with suppress(WorkerDied):
             self.create()
@@ -213,7 +213,7 @@ class Life:
         """Lose the answer to the next call."""
         self._lose, self._loss = self.calls + 1, loss
 
-    # --- what can be asked of the type ------------------------------------------------------------------------
+    # --- questions about the type ------------------------------------------------------------------------
 
     def kind(self) -> ResourceType[Any]:
         """The type, as a process that has never seen it before would have it."""
@@ -225,7 +225,7 @@ class Life:
         return {name: carried(value, f'attribute {name}') for name, value in read.items()}
 
     def call(self, properties: Mapping[str, Json], previous: Mapping[str, Json] | None = None) -> Call[Any]:
-        """What a method is told."""
+        """Return the argument of a hook."""
         row = self._last
         subject = Subject(
             row.name, 'conformance', row.stack_id, 'project-id', row.id, row.token or '', row.physical_id, row.data
@@ -301,7 +301,7 @@ class Life:
         return any(isinstance(effect, FinishNode) for effect in decision.effects)
 
     def _is_first_prepared(self, view: NodeView, row: Resource) -> bool:
-        """Whether there is something to be done with the object before another one is made; what it is, is begun."""
+        """Begin a step that comes before the replacement of the object. Return False if there is none."""
         if not (self.kind().delete_before_create or self.kind().implements('release_for_replacement')):
             return False
         if row.handover is not Handover.RELEASED or row.traversal_id != view.traversal.id:
@@ -312,7 +312,7 @@ class Life:
         return FinishView(self._now, self._row, claim.node, claim.traversal, claim.stack)
 
     def _let_pass(self, result: Parked | Postponed) -> None:
-        """Let the time pass that the row waits; what is only looked for again is looked for at once."""
+        """Let the time pass that the row waits; a search is repeated at once."""
         if isinstance(result, Postponed) or result.progress is not None:
             self._polls += 1
             self.fixture.wait(result.after_s)
@@ -330,7 +330,7 @@ class Life:
         return Desired(self._wanted, change)
 
     def _take(self, decision: Decision[R]) -> R:
-        """Carry out what was decided about the row."""
+        """Apply a decision about the row."""
         for effect in decision.effects:
             if isinstance(effect, UpdateResource):
                 self._keep(effect.changes)

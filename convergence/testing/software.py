@@ -24,10 +24,10 @@ def everybody(holder: Holder) -> bool:
 
 @dataclass
 class MemorySoftware:
-    """Keeps configurations and deployments. Nobody sees those of another project.
+    """Stores configurations and deployments, each visible to its own project only.
 
-    :param clock: tells the time, in seconds since the epoch.
-    :param holds: whether a claim is still good.
+    :param clock: returns the time, in seconds since the epoch.
+    :param holds: returns True while a claim is valid.
     :ivar configs: the configurations, by id.
     :ivar made: the deployments, by id.
     """
@@ -43,7 +43,7 @@ class MemorySoftware:
         return found if found is not None and found.project_id == project_id else None
 
     def add_config(self, config: SoftwareConfig, holder: Holder | None = None) -> SoftwareConfig:
-        """Keep a configuration; it, with its time. One that is there already stays as it is."""
+        """Store a configuration and return it with its time. An existing one stays unchanged."""
         self._require_held(holder)
         return self.configs.setdefault(config.id, replace(config, created_at=self.clock()))
 
@@ -70,9 +70,9 @@ class MemorySoftware:
     def deploy(
         self, deployment: SoftwareDeployment, config: SoftwareConfig, holder: Holder | None = None
     ) -> SoftwareDeployment:
-        """Give a deployment, which is made if need be, a derived configuration in the place of the one that it has.
+        """Give a deployment, made if necessary, a derived configuration in place of its present one.
 
-        Where it has got that one before, nothing changes.
+        If it had that one before, nothing changes.
 
         :returns: the deployment as it is now.
         """
@@ -93,7 +93,7 @@ class MemorySoftware:
         report: ServerReport,
         holder: Holder | None = None,
     ) -> bool:
-        """Say what has become of a configuration; False: nobody waits for that (any more)."""
+        """Report the result of a configuration. Return False if no deployment waits for it (any more)."""
         self._require_held(holder)
         present = self.made.get(deployment_id)
         mine = present is not None and (present.project_id, present.config_id) == (project_id, config_id)

@@ -23,41 +23,41 @@ GLOSSARY = ROOT / 'docs' / 'glossary.rst'
 HEADING = 'Words to avoid'
 
 CEILINGS: dict[str, int] = {
-    'CHANGELOG.rst': 226,
-    'CONTRIBUTING.rst': 5,
-    'README.rst': 19,
-    'convergence/api': 148,
-    'convergence/cli': 303,
-    'convergence/cmd': 219,
+    'CHANGELOG.rst': 0,
+    'CONTRIBUTING.rst': 0,
+    'README.rst': 0,
+    'convergence/api': 0,
+    'convergence/cli': 302,
+    'convergence/cmd': 186,
     'convergence/concurrency': 23,
-    'convergence/config': 77,
-    'convergence/core': 783,
+    'convergence/config': 7,
+    'convergence/core': 765,
     'convergence/credentials': 20,
-    'convergence/db': 798,
+    'convergence/db': 682,
     'convergence/dispatch.py': 17,
     'convergence/documents.py': 1,
     'convergence/drawing.py': 2,
-    'convergence/engine': 816,
-    'convergence/errors.py': 23,
+    'convergence/engine': 790,
+    'convergence/errors.py': 0,
     'convergence/escaping.py': 2,
     'convergence/expressions': 17,
     'convergence/heartbeat.py': 13,
     'convergence/lifetime.py': 4,
-    'convergence/logs.py': 8,
+    'convergence/logs.py': 0,
     'convergence/notices.py': 13,
     'convergence/observer': 80,
     'convergence/randomness.py': 5,
     'convergence/repetition.py': 5,
-    'convergence/resources': 807,
-    'convergence/rpc': 105,
+    'convergence/resources': 725,
+    'convergence/rpc': 104,
     'convergence/secrecy.py': 2,
     'convergence/signing.py': 8,
-    'simulator/convergence_simulator': 681,
+    'simulator/convergence_simulator': 818,
     'convergence/template': 320,
-    'convergence/testing': 53,
+    'convergence/testing': 58,
     'convergence/values.py': 1,
-    'convergence/worker': 473,
-    'docs': 930,
+    'convergence/worker': 468,
+    'docs': 384,
     'docs/decisions': 79,
     'docs/reference': 1,
     'examples': 1,
@@ -139,7 +139,7 @@ def texts_of_document(text: str) -> Iterator[Text]:
             if not line.strip() or indent > literal_indent:
                 continue
             literal_indent = None
-        if line.lstrip().startswith(('.. code-block::', '.. image::', '.. literalinclude::')) or line.endswith('::'):
+        if line.lstrip().startswith(('.. code', '.. image::', '.. literalinclude::')) or line.endswith('::'):
             literal_indent = indent
         yield Text(number, line)
 

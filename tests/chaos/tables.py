@@ -46,7 +46,7 @@ def _seconds(value: float) -> str:
 
 
 def _kinds(figures: Figures) -> str:
-    head = ('Database', 'Tried', 'Workers killed', 'Made twice', 'Forgotten', 'Stayed, told', 'Longest until settled')
+    head = ('Database', 'Tried', 'Workers killed', 'Made twice', 'Forgotten', 'Reported', 'Longest until settled')
     rows = _by_database(
         figures,
         'kinds',
@@ -80,7 +80,7 @@ def _crashes(figures: Figures) -> str:
 
 
 def _cancel(figures: Figures) -> str:
-    head = ('Database', 'Stack ended after', 'All let go of after', 'Next update', 'Replaced by it')
+    head = ('Database', 'Stack ended after', 'All released after', 'Next update', 'Replaced by it')
     rows = _by_database(
         figures,
         'cancel',

@@ -1,4 +1,4 @@
-"""The tables of docs/failures.rst are written from the figures of a run, whatever stands around them."""
+"""The tables of docs/failures.rst are written from the figures of a run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_table_of_the_page_is_drawn_from_figures():
     assert tables.places(drawn) == tables.places(page)
     assert tables.renewed(drawn, figures) == drawn
     for row in (
-        'MariaDB   35     20              0           0          12            5.0 s',
+        'MariaDB   35     20              0           0          12        5.0 s',
         'the broker is away  0.0 s       not run',
         'Galera   a server killed  15.0 s',
         '10%   1.9',

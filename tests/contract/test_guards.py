@@ -48,8 +48,8 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
         'sqlite',
         Edit(
             f'{APPLYING}.stacks:update_stack',
-            "writes.add_one(statement.call(values), f'stack {effect.stack_id}')",
-            'writes.add(statement.call(values))',
+            "batch.add_one(statement.call(values), f'stack {effect.stack_id}')",
+            'batch.add(statement.call(values))',
         ),
         contract.test_a_stack_is_changed_only_under_the_traversal_that_was_read,
     ),
@@ -65,7 +65,7 @@ GUARDS: dict[str, tuple[str, Edit, Callable[[Backend], None]]] = {
         Edit(
             f'{APPLYING}.traversals:end_traversal',
             "'expected': effect.expected,",
-            "'expected': writes.connection.exec_driver_sql('SELECT status FROM traversal').scalar_one(),",
+            "'expected': batch.connection.exec_driver_sql('SELECT status FROM traversal').scalar_one(),",
         ),
         contract.test_of_two_ends_of_a_traversal_the_first_counts,
     ),

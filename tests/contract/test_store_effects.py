@@ -46,7 +46,7 @@ from tests.contract.rows import DEFINITION, EVENT, FREE, NODES, OUTPUT, RESOURCE
 
 @pytest.mark.parametrize(
     'knows',
-    [{*apply.ALONE, *apply.TOGETHER} - {BeginNode}, effects.APPLIERS, transition._READERS],
+    [{*apply.UNBATCHED, *apply.BATCHED, *apply.WITH_EVENT} - {BeginNode}, effects.APPLIERS, transition._READERS],
     ids=['sql', 'memory', 'invariants'],
 )
 def test_every_effect_is_known(knows):

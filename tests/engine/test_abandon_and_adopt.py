@@ -190,7 +190,14 @@ def test_data_that_make_no_sense_are_refused(harness, data):
 
 def test_both_have_to_be_enabled(harness):
     data = harness.abandonment.export_stack(harness.context, {'stack_id': harness.created(RESOURCES)})
-    stacks = Stacks(harness.reader, harness.compiler, harness.traversals, StackLimits(), harness.new_id)
+    stacks = Stacks(
+        harness.reader,
+        harness.compiler,
+        harness.traversals,
+        StackLimits(),
+        harness.new_id,
+        harness.nested_stops.release,
+    )
     abandonment = Abandonment(stacks, harness.compiler, harness.traversals)
     with pytest.raises(errors.NotSupported, match='Stack Adopt is not supported'):
         stacks.create_stack(harness.context, 't', None, args={'adopt_stack_data': data})

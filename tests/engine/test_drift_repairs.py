@@ -115,14 +115,14 @@ def test_a_stack_that_cannot_be_repaired_keeps_no_other_one_waiting(harness, mon
     harness.reality.objects[mended.object_of('b', other)]['value'] = 'else'
     mended.observing.look(mended.stack_id, other)
     first, second = sorted([mended.stack_id, other])
-    stored = mended.repairs._goals.stored
+    stored = mended.repairs._compiler.stored
 
     def refusing(stack, template_id):
         if stack.id == first:
             raise errors.Conflict('its rows keep changing')
         return stored(stack, template_id)
 
-    monkeypatch.setattr(mended.repairs._goals, 'stored', refusing)
+    monkeypatch.setattr(mended.repairs._compiler, 'stored', refusing)
     assert mended.repair() == 1
     assert (harness.state(first), harness.state(second)) == ('CREATE_COMPLETE', 'UPDATE_COMPLETE')
 

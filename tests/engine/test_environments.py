@@ -207,7 +207,7 @@ resources: {a: {type: Test::Thing, properties: {value: {get_param: until}}}}
     stack = create(harness, template, {'parameters': {'until': future}}, disable_rollback=False)
     harness.run()
     monkeypatch.setattr('convergence.resources.checks.moments.datetime', LongAfterwards)
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     with pytest.raises(errors.StackValidationFailed, match='Expiration time is out of date'):
         update(harness, stack, template, {'parameters': {'until': future}})
     failing = hot({'a': {'type': 'OS::Heat::TestResource', 'fail': True}})

@@ -98,7 +98,7 @@ def test_a_cancel_whose_template_goes_while_it_is_read_is_refused(harness):
     stack = harness.created(OLD)
     harness.update(stack, NEW)
     read = harness.reader.template
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
 
     def too_late(template_id):
         harness.reader.template = read

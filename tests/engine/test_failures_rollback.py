@@ -39,7 +39,7 @@ def test_parameters_come_back_too(harness):
         harness.context, 's', source, {'parameters': {'p': 'v0'}}, {'f': 'file0'}, BACK
     )
     harness.run()
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     harness.reality.once['update', 'r'] = [fails(BROKEN)]
     harness.stacks.update_stack(harness.context, identity, source, {'parameters': {'p': 'v1'}}, {'f': 'file1'})
     harness.run()

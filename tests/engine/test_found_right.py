@@ -51,7 +51,7 @@ def test_an_update_checks_what_it_changes(harness, checked):
     checked.clear()
     harness.update(stack, {**things(NAMES), 'r3': {'value': 'y'}, 'new': {}})
     assert checked == []
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     harness.update(stack, {**things(NAMES), 'r3': {'value': 'z'}})
     assert checked == NAMES, 'another engine has found nothing out yet'
 
@@ -93,7 +93,7 @@ def test_an_update_reads_what_it_changes_under_the_same_circumstances(harness, r
     assert update('r4', **larger) == NAMES, 'nobody knows what the parameter leads to'
     assert harness.row(identity['stack_id'], 'r0').properties == {'value': 'large'}
     assert update('r5', **larger) == ['r4', 'r5']
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     assert update('r1', **larger) == NAMES
 
 
@@ -148,8 +148,8 @@ def test_a_definition_is_held_once(harness):
 def test_what_was_accepted_by_somebody_else_is_checked_again(harness, checked):
     """As by the version before, whose types took other properties."""
     stack = harness.created(things(NAMES))
-    harness.compiler.kept.clear()
-    harness.compiler._sound.clear()
+    harness.compiler.cache.clear()
+    harness.compiler._validated.clear()
     row = harness.stack(stack)
     harness.compiler.stored(row, row.template_id)  # it is compiled and kept here, and was not checked
     checked.clear()

@@ -335,7 +335,7 @@ def test_hidden_values_do_not_stand_in_the_template_of_the_members(harness):
 def test_what_members_cannot_be_is_refused_where_it_stands(harness, resources, message, path):
     submission = Submission(yaml.safe_dump(written(resources)))
     with pytest.raises(errors.StackValidationFailed, match=message) as caught:
-        harness.compiler.inspect('p', submission, Permits())
+        harness.compiler.validator.inspect('p', submission, Permits())
     places = [problem.place for problem in caught.value.problems if re.search(message, problem.message)]
     assert any(path in '.'.join(map(str, place.path)) for place in places if place is not None)
 
@@ -354,7 +354,9 @@ def test_what_is_wrong_in_a_file_that_members_are_made_from_is_told_in_that_file
     files = {'leaf.yaml': yaml.safe_dump(written({'inner': resource(wrong, vale=1)}))}
     message = r'X::Y\) could not be found' if wrong == 'X::Y' else 'Unknown Property vale'
     with pytest.raises(errors.StackValidationFailed, match=message) as caught:
-        harness.compiler.inspect('p', Submission(yaml.safe_dump(written({'g': made_of})), files=files), Permits())
+        harness.compiler.validator.inspect(
+            'p', Submission(yaml.safe_dump(written({'g': made_of})), files=files), Permits()
+        )
     (problem,) = caught.value.problems
     assert problem.place is not None
     assert (problem.place.source, problem.place.path[:2]) == ('leaf.yaml', ('resources', 'inner'))
@@ -372,7 +374,7 @@ def test_what_is_not_known_yet_is_not_refused(harness):
         's': resource('OS::Heat::Stack', template={'get_attr': ['first', 'value']}),
     }
     source = written(resources, parameters={'count': {'type': 'number'}})
-    harness.compiler.inspect('p', Submission(source), Permits())
+    harness.compiler.validator.inspect('p', Submission(source), Permits())
 
 
 def test_a_chain_is_made_in_its_order_and_changes_at_its_end(harness):

@@ -68,7 +68,7 @@ def test_a_requirement_that_would_close_a_circle_is_left_out(harness):
 def test_what_was_implied_is_kept_with_the_template_whatever_is_installed_later(harness):
     stack_id = harness.created(resources())
     harness.registry._types['Test::Port'] = Thing(harness.reality)
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     stack = harness.stack(stack_id)
     _, compiled = harness.compiler.stored(stack, stack.template_id)
     assert compiled.goal.definitions['port_a'].requires == ('net', 'port_b', 'subnet')

@@ -137,7 +137,7 @@ def test_an_update_that_needs_a_row_that_cannot_be_read_says_so(harness):
 def test_a_goal_that_cannot_be_read_keeps_no_stack_from_being_shown_and_deleted(harness):
     stack = harness.created(CHAIN)
     damage(harness, TEMPLATE, harness.stack(stack).template_id, 'content')
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     reads = StackReads(harness.reader, harness.compiler)
     assert reads.show_stack(harness.context, {'stack_id': stack})[0]['stack_name'] == 's'
     delete(harness, stack)

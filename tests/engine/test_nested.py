@@ -272,7 +272,7 @@ def test_what_turns_out_to_be_wrong_deep_below_is_told_with_one_path_to_it(harne
     harness.run()
     assert states(harness, harness.stack(stack_id)).startswith(
         'CREATE_FAILED: Resource CREATE failed: resources.below.resources.below.resources.below (level3.yaml): '
-        'Property value: a number is wanted, not a text\n  level2.yaml, line '
+        'Property value: the value must be a number, not a text\n  level2.yaml, line '
     )
 
 
@@ -349,7 +349,7 @@ def stop_below(harness: Harness) -> None:
         harness.run()
         harness.sweep()
         for row in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to these
-            harness.workers[0]._checks.interrupt(row, Task('interrupt'))
+            harness.workers[0]._parts.checks.interrupt(row, Task('interrupt'))
 
 
 def test_a_cancel_and_a_failed_sibling_leave_nothing_running_below(harness):
@@ -389,13 +389,13 @@ def test_what_an_update_that_fails_has_begun_below_is_cancelled_and_not_taken_ba
 
 def test_a_cancel_that_comes_after_the_end_of_a_nested_stack_changes_nothing_in_it(harness):
     """F119: the stack is complete, and its resource has not heard of that yet."""
-    asked, cancel = [], harness.nesting.cancel_nested_stack
+    asked, cancel = [], harness.nested_stops.cancel_nested_stack
 
     def told(*which: Any) -> None:
         asked.append(which)
         cancel(*which)
 
-    harness.nesting.cancel_nested_stack = told
+    harness.nested_stops.cancel_nested_stack = told
     stack_id = create(harness, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()}, disable_rollback=True)
     while (row := harness.row(stack_id, 'child')).token is None or harness.state(row.token) != 'CREATE_COMPLETE':
         harness.deliver()
@@ -403,7 +403,7 @@ def test_a_cancel_that_comes_after_the_end_of_a_nested_stack_changes_nothing_in_
     child = child_of(harness, stack_id)
     harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, cancel_with_rollback=False, now=True)
     for interrupted in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to it
-        harness.workers[0]._checks.interrupt(interrupted, Task('interrupt'))
+        harness.workers[0]._parts.checks.interrupt(interrupted, Task('interrupt'))
     assert (len(asked), harness.state(stack_id)) == (1, 'CREATE_FAILED')
     assert (harness.state(child.id), harness.stack(child.id).traversal_id) == ('CREATE_COMPLETE', child.traversal_id)
     update(harness, stack_id, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})

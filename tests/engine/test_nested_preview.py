@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convergence.engine.compile.nested_templates import NestedTemplates
+from convergence.engine.compile.stored_submissions import StoredSubmissions
 from convergence.engine.preview.preview import Previews
 from tests.engine.test_nested import CHILD, create, nested, tree, update
 from tests.harness import Harness, hot
@@ -139,12 +139,12 @@ def test_nothing_is_said_of_members_where_a_database_does_not_show_what_they_are
     wanted = scaled('b', 3)
     del wanted['group']['desired_capacity']
     group = harness.row(stack_id, 'group').physical_id or ''
-    made_from, shown = harness.stack(group).template_id, NestedTemplates.submitted
+    made_from, shown = harness.stack(group).template_id, StoredSubmissions.of_template
 
-    def lagging(self: NestedTemplates, template_id: str) -> Any:
+    def lagging(self: StoredSubmissions, template_id: str) -> Any:
         return None if template_id == made_from else shown(self, template_id)
 
-    monkeypatch.setattr(NestedTemplates, 'submitted', lagging)
+    monkeypatch.setattr(StoredSubmissions, 'of_template', lagging)
     told = foreseen(harness, stack_id, wanted, files)
     assert [each[:2] for each in told['updated']] == [(None, 'group')]
     assert set(told) == {'updated'}

@@ -248,7 +248,14 @@ def test_what_is_not_offered_is_refused_and_not_ignored(harness):
 
 def test_a_project_has_no_more_stacks_than_it_may(harness):
     """A deleted stack does not count."""
-    limited = Stacks(harness.reader, harness.compiler, harness.traversals, StackLimits(max_stacks=1), harness.new_id)
+    limited = Stacks(
+        harness.reader,
+        harness.compiler,
+        harness.traversals,
+        StackLimits(max_stacks=1),
+        harness.new_id,
+        harness.nested_stops.release,
+    )
     harness.stacks = limited
     stack = harness.created({'r': 'x'})
     with pytest.raises(errors.RequestLimitExceeded, match='max_stacks_per_project'):

@@ -197,7 +197,9 @@ outputs:
         wrong = source.replace('SIZE', 'large').replace('NAME', 'p')
         reads.validate_template(harness.context, wrong, given, {'inner.yaml': inner})
     text = str(caught.value)
-    assert 'Property size: a number is wanted' in text and 'The Referenced Attribute (a p) does not exist' in text
+    assert (
+        'Property size: the value must be a number' in text and 'The Referenced Attribute (a p) does not exist' in text
+    )
     with pytest.raises(errors.StackValidationFailed, match=r'"inner.yaml" of the resource a is not among the files'):
         reads.validate_template(harness.context, good, given)
     with pytest.raises(errors.StackValidationFailed, match=r'The template "inner.yaml" cannot be read'):

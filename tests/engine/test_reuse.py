@@ -9,8 +9,9 @@ import pytest
 
 from convergence import errors, logs, template
 from convergence.core.rows import Template
+from convergence.engine.compile.analyser import identity_of
 from convergence.engine.compile.cache import CompiledTemplates, LastUsed, held_bytes, made_from
-from convergence.engine.compile.compiler import TemplateCompiler, identity_of
+from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission
 from convergence.engine.preview.preview import Previews
 from convergence.resources.custom import CustomConstraints
@@ -68,7 +69,7 @@ def says(harness, answer):
         return answer
 
     checks = CustomConstraints({'service.thing': check})
-    harness.compiler._installation = replace(harness.compiler._installation, checks=checks)
+    harness.compiler.analyser.installation = replace(harness.compiler.analyser.installation, checks=checks)
     return asked
 
 
@@ -90,10 +91,10 @@ def told(error):
 
 def on_another_engine(harness):
     """What the same request is answered by an engine that has compiled nothing yet."""
-    goals = TemplateCompiler(harness.reader, harness.compiler.types, Limits())
-    goals._installation = harness.compiler._installation
-    harness.compiler.kept.clear()
-    return goals
+    compiler = TemplateCompiler(harness.reader, harness.compiler.types, Limits())
+    compiler.analyser.installation = harness.compiler.analyser.installation
+    harness.compiler.cache.clear()
+    return compiler
 
 
 # --- used again -----------------------------------------------------------------------------------------------
@@ -165,7 +166,6 @@ def test_what_types_imply_is_asked_anew(harness, stack, monkeypatch):
         return ['a'] if own.name == 'b' else []
 
     kind = type(harness.registry.get('Test::Thing'))
-    monkeypatch.setattr(kind, 'implies', lambda self: True)
     monkeypatch.setattr(kind, 'implied', implied)
     send(harness, stack)
     assert asked == ['a', 'b']
@@ -215,16 +215,18 @@ def test_a_moment_passes(harness):
         },
     )
     checks = CustomConstraints({'expiration': lambda value: None})
-    harness.compiler._installation = replace(harness.compiler._installation, checks=checks)
+    harness.compiler.analyser.installation = replace(harness.compiler.analyser.installation, checks=checks)
     identity = harness.stacks.create_stack(harness.context, 'm', source)
     harness.run()
     late = CustomConstraints({'expiration': lambda value: 'it has passed'})
-    harness.compiler._installation = replace(harness.compiler._installation, checks=late)
+    harness.compiler.analyser.installation = replace(harness.compiler.analyser.installation, checks=late)
     assert 'it has passed' in str(refused(harness, identity['stack_id'], source))
 
 
 def test_a_constraint_that_is_not_installed_any_more_is_told(harness, stack):
-    harness.compiler._installation = replace(harness.compiler._installation, checks=CustomConstraints({}))
+    harness.compiler.analyser.installation = replace(
+        harness.compiler.analyser.installation, checks=CustomConstraints({})
+    )
     assert 'service.thing' in str(refused(harness, stack))
 
 
@@ -330,14 +332,14 @@ def test_what_is_used_stays():
 def test_a_large_template_takes_half_of_the_room_before_it_is_compiled(harness):
     """And no more, whatever it will hold: who sends what is refused again and again does not slow the others down."""
     most = held_bytes(SOURCE) * 100
-    goals = TemplateCompiler(harness.reader, harness.registry, Limits(), most_bytes=most)
+    compiler = TemplateCompiler(harness.reader, harness.registry, Limits(), most_bytes=most)
     kept = CompiledTemplates(Limits(), most)
-    goals.kept = kept
+    compiler.cache = kept
     stack = harness.stack(make(harness, SOURCE))
     for number in range(200):
         text = f'{OTHER}\n# {number}\n'
         row = Template(f't{number}', stack.id, Submission(text).content())
-        goals.keep(stack, row, template.compile(text, identity=identity_of(stack)))
+        compiler.keep(stack, row, template.compile(text, identity=identity_of(stack)))
 
     def are_kept() -> int:
         return sum(kept.of_row(f't{number}', identity_of(stack)) is not None for number in range(200))
@@ -359,11 +361,11 @@ def test_what_is_like_nothing_else_is_not_taken_for_something_else(harness):
     kept: LastUsed[int] = LastUsed(1 << 20)
     kept.keep('', 1)
     assert kept.get('') is None
-    goals = TemplateCompiler(harness.reader, harness.registry, Limits())
+    compiler = TemplateCompiler(harness.reader, harness.registry, Limits())
     asks = (
         'heat_template_version: 2018-08-31\nparameters: {{{}: {{type: string}}}}\noutputs: {{at: {{value: now()}}}}\n'
     )
-    assert [set(goals.sent._declares(asks.format(name), {})) & {'q', 'p'} for name in 'qp'] == [{'q'}, {'p'}]
+    assert [set(compiler.submissions._declares(asks.format(name), {})) & {'q', 'p'} for name in 'qp'] == [{'q'}, {'p'}]
 
 
 def test_a_text_that_many_resources_have_is_counted_once():

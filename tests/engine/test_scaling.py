@@ -11,7 +11,7 @@ from convergence import errors, signing
 from convergence.core.model import Action
 from convergence.core.rows import Stack
 from convergence.db.scopes import WholeStack
-from convergence.engine.compile.nested_templates import NestedTemplates
+from convergence.engine.compile.stored_submissions import StoredSubmissions
 from convergence.engine.reads.stacks import StackReads
 from convergence.resources.contract import FinalFailure, InProgress
 from tests.harness import API, Crash, Harness, hot
@@ -75,13 +75,13 @@ def test_a_group_keeps_its_members_where_a_database_does_not_show_yet_what_they_
     stack_id = created(harness, {'web': group(2), 'up': policy(1)})
     signal(harness, stack_id)
     harness.run()
-    unseen, shown, asked = nested(harness, stack_id).template_id, NestedTemplates.submitted, []
+    unseen, shown, asked = nested(harness, stack_id).template_id, StoredSubmissions.of_template, []
 
-    def lagging(self: NestedTemplates, template_id: str) -> Any:
+    def lagging(self: StoredSubmissions, template_id: str) -> Any:
         asked.append(template_id)
         return None if asked.count(unseen) == 1 and template_id == unseen else shown(self, template_id)
 
-    monkeypatch.setattr(NestedTemplates, 'submitted', lagging)
+    monkeypatch.setattr(StoredSubmissions, 'of_template', lagging)
     update(harness, stack_id, {'web': group(None, most=4), 'up': policy(1)})
     harness.run()
     harness.recover()
@@ -351,7 +351,7 @@ SERVERS = {
         ),
         ({**SERVERS, 'DesiredCapacity': 9}, 'DesiredCapacity must be between MinSize and MaxSize'),
         ({**SERVERS, 'HealthCheckType': 'EC2'}, 'Property HealthCheckType not implemented yet'),
-        ({**SERVERS, 'InstanceId': 'server-1'}, 'InstanceId: .*; use LaunchConfigurationName'),
+        ({**SERVERS, 'InstanceId': 'server-1'}, 'InstanceId .*; set LaunchConfigurationName'),
         ({**SERVERS, 'LoadBalancerNames': ['front']}, 'LoadBalancerNames: no type of load balancer'),
         ({**SERVERS, 'MinSize': 3}, 'MinSize can not be greater than MaxSize'),
         ({**SERVERS, 'update_policy': {'AutoScalingRollingUpdate': {'PauseTime': '1m'}}}, '1m is not a duration'),
@@ -381,7 +381,7 @@ def test_what_cannot_be_is_refused_at_once_though_a_part_is_not_known_yet(harnes
             {'up': policy(1, min_adjustment_step=1, auto_scaling_group_id='web')},
             'min_adjustment_step property should only be specified for adjustment_type with value percent_change',
         ),
-        ({'servers': {**LAUNCHED, 'InstanceId': 'server-1'}}, 'InstanceId: .*; use ImageId and InstanceType'),
+        ({'servers': {**LAUNCHED, 'InstanceId': 'server-1'}}, 'InstanceId .*; set ImageId and InstanceType'),
         ({'servers': {**LAUNCHED, 'KernelId': 'k'}}, 'Property KernelId not implemented yet'),
         (
             {

@@ -110,7 +110,7 @@ def test_a_stack_names_what_of_it_cannot_be_read_and_what_can_be_done(harness, d
     row = harness.row(stack, 'b')
     spoil(harness, RESOURCE, 'progress', '"half', id=row.id)
     spoil(harness, TEMPLATE, 'content', damaged, id=harness.stack(stack).template_id)
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     told = show(harness, stack)
     assert [(each['resource_name'], each['physical_resource_id'], each['parts']) for each in told['unreadable']] == [
         ('b', row.physical_id, ['progress']),
@@ -138,7 +138,7 @@ def test_a_goal_that_cannot_be_read_is_replaced_by_an_update(harness, damaged):
     """With all of what an update compares with the present goal: immutable and hidden parameters."""
     stack = harness.created(CHAIN)
     spoil(harness, TEMPLATE, 'content', damaged, id=harness.stack(stack).template_id)
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     with pytest.raises(errors.GoalUnreadable):
         harness.update(stack, CHANGED, existing=True)
     with pytest.raises(errors.GoalUnreadable):
@@ -154,7 +154,7 @@ def test_there_is_no_way_back_to_a_goal_that_cannot_be_read(harness, damaged):
     """The stack fails instead of being in progress for ever, and says why."""
     stack = harness.created(CHAIN)
     spoil(harness, TEMPLATE, 'content', damaged, id=harness.stack(stack).template_id)
-    harness.compiler.kept.clear()
+    harness.compiler.cache.clear()
     harness.reality.always['update', 'b'] = fails(FinalFailure('no'))
     harness.update(stack, CHANGED, disable_rollback=False)
     assert [each['parts'] for each in show(harness, stack)['unreadable']] == [['last good template']]

@@ -759,7 +759,7 @@ def test_what_somebody_else_has_made_is_left_alone():
     for case in conformance(fixture):
         case.run()
     greedy = conformance(replace(fixture, make=Greedy))
-    with pytest.raises(AssertionError, match='although somebody else has made such an object'):
+    with pytest.raises(AssertionError, match='although another creator has made such an object'):
         next(case for case in greedy if case.name == 'leaves_others_alone').run()
 
 
@@ -787,7 +787,7 @@ def test_what_another_object_needs_is_given_up_and_taken_back():
 def test_what_happens_to_an_object_is_told_and_nothing_else(monkeypatch):
     monkeypatch.setattr(sys.modules[conformance.__module__], 'WATCHER_LIMIT_S', 0.0)
     fixture = Fixture(Telling, {'text': 'x'}, leftovers=lambda: KeyPair.keys)
-    for kind, told in ((Telling, ''), (Silent, 'does not tell'), (Talkative, 'nobody wants watched')):
+    for kind, told in ((Telling, ''), (Silent, 'does not report'), (Talkative, 'are not watched')):
         (case,) = [case for case in conformance(replace(fixture, make=kind)) if case.name == 'is_watched']
         with pytest.raises(AssertionError, match=told) if told else nullcontext():
             case.run()
@@ -895,10 +895,10 @@ def test_a_type_that_never_knows_conforms_where_nothing_is_promised():
     ('kind', 'planned', 'told'),
     [
         (Undecided, PLANNED, 'says nothing and not NONE'),
-        (Fickle, (), 'something else when it is asked again'),
+        (Fickle, (), 'another result when it is called again'),
         (Overdone, PLANNED, 'has changed something'),
         (Wordy, PLANNED, "answers 'in place'"),
-        (Timid, (), 'wants a new object for an update that needs none'),
+        (Timid, (), 'returns REPLACE for an update that needs no new object'),
         (Foreseeing, (({'text': 'y'}, Change.REPLACE),), 'says IN_PLACE'),
     ],
 )

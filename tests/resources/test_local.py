@@ -497,7 +497,7 @@ def test_a_server_that_is_not_there_is_the_last_reason(provider):
 def test_only_allowed_addresses_are_asked(provider, address, url):
     """The server is there, on this machine; it is neither listed nor a process of the local provider."""
     row = Row(HttpCheck(LocalProvider(provider.root)), {'url': url.format(port=address.rpartition(':')[2])})
-    with pytest.raises(FinalFailure, match='may not be asked'):
+    with pytest.raises(FinalFailure, match='is not allowed'):
         row.kind.create(row.call())
 
 
@@ -508,12 +508,12 @@ def test_a_project_checks_its_own_processes_and_no_others(provider):
         row = Row(HttpCheck(provider, Clock()), {'url': server.attribute('url'), 'timeout_s': 1})
         assert row.kind.create(row.call()) is not None
         row.subject = replace(row.subject, project_id='another')
-        with pytest.raises(FinalFailure, match='may not be asked'):
+        with pytest.raises(FinalFailure, match='is not allowed'):
             row.kind.create(row.call())
     finally:
         removed(server)
     row.subject = replace(row.subject, project_id='project-id')
-    with pytest.raises(FinalFailure, match='may not be asked'):  # the process has ended: anybody may have its port
+    with pytest.raises(FinalFailure, match='is not allowed'):  # the process has ended: anybody may have its port
         row.kind.create(row.call())
 
 

@@ -161,7 +161,7 @@ def test_the_operator_prefers_one_of_two_packages_that_offer_a_type(monkeypatch,
     )
     extension.ExtensionManager.ENTRY_POINT_CACHE.clear()
     assert 'rules' in Registry.installed().describe('Example::Wall')['properties']
-    assert 'Example::Wall: offered by offered and shorter; those of offered are used' in caplog.text
+    assert 'Several packages offer Example::Wall: offered and shorter. Using those of offered' in caplog.text
     preferring = Registry.installed(prefer=['shorter'])
     assert set(preferring.describe('Example::Wall')['properties']) == set(
         preferring.describe('Example::Tag')['properties']

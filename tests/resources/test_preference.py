@@ -35,7 +35,7 @@ def test_what_is_decided_by_a_name_is_told_once_and_what_is_preferred_is_not(cap
     several = [offer for name in 'abcde' for offer in offers('openstack', 'heat', name=f'Example::{name}')]
     Preference().choose([*several, *offers('openstack')])
     (said,) = caplog.messages
-    assert 'Example::a, Example::b, Example::c and 2 more: offered by heat and openstack' in said
+    assert 'offer Example::a, Example::b, Example::c and 2 more: heat and openstack' in said
     assert '[plugins] prefer' in said
     caplog.clear()
     Preference(['openstack']).choose(several)

@@ -118,7 +118,7 @@ def test_all_problems_are_reported_together():
     messages = problems({'cuont': 2, 'ratio': 'x', 'rules': [{'port': 1}, {'prot': 2}]})
     assert messages == [
         'Property image not assigned',
-        'Property ratio: a number is wanted, not a text',
+        'Property ratio: the value must be a number, not a text',
         'Property rules.1.port not assigned',
         'Unknown Property rules.1.prot; did you mean port?',
         'Unknown Property cuont; did you mean count?',

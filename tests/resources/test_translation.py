@@ -99,5 +99,5 @@ def test_an_old_name_is_added_to_what_is_there():
 
 
 def test_a_wrong_shape_on_the_way_is_left_to_the_schema():
-    with pytest.raises(StackValidationFailed, match='Property ports: a list is wanted'):
+    with pytest.raises(StackValidationFailed, match='Property ports: the value must be a list'):
         SCHEMA.parse({'flavor': 'a', 'ports': 'x'})

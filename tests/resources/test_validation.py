@@ -41,7 +41,7 @@ outputs:
     texts = [text for _, text in found]
     assert 'Did you mean OS::Heat::Value?' in texts[0]
     assert 'Did you mean length?' in texts[1]
-    assert 'an integer is wanted' in texts[2]
+    assert 'the value must be an integer' in texts[2]
     assert 'Property value not assigned' in texts[3]
     assert 'Did you mean value?' in texts[4]
     assert 'OS::Heat::Value has no attribute output' in texts[5]

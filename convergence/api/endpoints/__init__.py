@@ -1,1 +1,1 @@
-"""What is done for each route: from a call to an answer. The routes themselves are in `convergence.api.routes`."""
+"""Endpoints: each turns a call into an answer. `convergence.api.routes` has the routes."""

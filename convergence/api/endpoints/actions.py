@@ -1,4 +1,4 @@
-"""What can be done with a stack besides giving it a goal."""
+"""Actions on a stack that do not change its goal."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ACTIONS: Mapping[str, Callable[[ApiCall], object]] = {
         EngineApi.stack_cancel_update, cancel_with_rollback=False, now=_is_set(call, 'now')
     ),
 }
-"""What is asked of an engine, by the name of the action."""
+"""The engine call of each action."""
 
 
 def _is_set(call: ApiCall, flag: str) -> bool:
-    """Whether the value of an action is a map in which a flag is set; any other value means nothing."""
+    """Return True if the value of the action is a map with a true flag; other values are ignored."""
     given = next(iter((call.body or {}).values()), None)
     return isinstance(given, Mapping) and given.get(flag) is True
 
 
 def act(call: ApiCall) -> ApiAnswer:
-    """Begin an action. The body is a map with the action as its only key; what stands there are its options, if any."""
+    """Start an action. The body is a map with the action as its only key; its value holds the options, if any."""
     names = list(call.body or ())
     if not names:
         raise bad_request('No action specified')

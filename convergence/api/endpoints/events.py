@@ -1,4 +1,4 @@
-"""What happened to a stack and its resources."""
+"""Events of a stack and its resources."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FILTERS = ('resource_status', 'resource_action', 'resource_name', 'resource_type
 
 
 def index(call: ApiCall) -> ApiAnswer:
-    """The events of a stack, as far as the query selects them; with ``follow``, also those to come, as a stream."""
+    """List the events of a stack that the query selects; with ``follow``, stream them and all future ones."""
     if call.query.flag('follow', empty=True):
         return _follow(call)
     return ApiAnswer({'events': [views.event(call.base, each) for each in _events(call)]})
 
 
 def _follow(call: ApiCall) -> ApiAnswer:
-    """A stream of events. It takes up after the header Last-Event-ID, or after the marker."""
+    """Return a stream of events. It continues after the header Last-Event-ID, or after the marker."""
     filters = call.query.filters(FILTERS) or None
     stack_id, depth = call.path['stack_id'], call.query.number('nested_depth')
 
@@ -40,7 +40,7 @@ def _follow(call: ApiCall) -> ApiAnswer:
 
 
 def of_resource(call: ApiCall) -> ApiAnswer:
-    """The events of one resource; of one without any it is not known whether it exists."""
+    """List the events of one resource; 404 if there are none, because the resource may not exist."""
     name = call.path['resource_name']
     documents = _events(call, resource_name=name)
     if not documents:
@@ -49,7 +49,7 @@ def of_resource(call: ApiCall) -> ApiAnswer:
 
 
 def show(call: ApiCall) -> ApiAnswer:
-    """One event."""
+    """Show one event."""
     wanted = {'resource_name': call.path['resource_name'], 'uuid': call.path['event_id']}
     documents = call.about_stack(EngineApi.list_events, query=EventQuery(filters=wanted))
     if not documents:

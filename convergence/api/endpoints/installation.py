@@ -1,4 +1,4 @@
-"""Templates, resource types and the installation: what concerns no stack."""
+"""Endpoints without a stack: templates, resource types, the installation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from convergence.rpc.engine_api import EngineApi
 
 
 def validate(call: ApiCall) -> ApiAnswer:
-    """What a template declares, or what is wrong with it."""
+    """Validate a template: its declarations, or its problems; ``Warnings`` lists suspicious parts."""
     ignored = call.query.text('ignore_errors')
     arguments = {
         'template': submissions.template(call.body),
@@ -28,7 +28,7 @@ def validate(call: ApiCall) -> ApiAnswer:
 
 
 def resource_types(call: ApiCall) -> ApiAnswer:
-    """The resource types, names only or with descriptions."""
+    """List the resource types, as names or with descriptions."""
     return ApiAnswer(
         {
             'resource_types': call.ask(
@@ -42,7 +42,7 @@ def resource_types(call: ApiCall) -> ApiAnswer:
 
 
 def resource_type(call: ApiCall) -> ApiAnswer:
-    """Properties and attributes of a resource type."""
+    """Show the properties and attributes of a resource type."""
     with_description = call.query.flag('with_description')
     return ApiAnswer(
         call.ask(EngineApi.resource_schema, type_name=call.path['type_name'], with_description=with_description)
@@ -50,7 +50,7 @@ def resource_type(call: ApiCall) -> ApiAnswer:
 
 
 def type_template(call: ApiCall) -> ApiAnswer:
-    """A template with a resource of a type."""
+    """Generate a template with one resource of a type."""
     kind = call.query.text('template_type') or 'cfn'
     if kind not in ('cfn', 'hot'):
         raise bad_request(f'template_type must be cfn or hot, not {kind}')
@@ -58,12 +58,12 @@ def type_template(call: ApiCall) -> ApiAnswer:
 
 
 def template_versions(call: ApiCall) -> ApiAnswer:
-    """The versions of the template language."""
+    """List the versions of the template language."""
     return ApiAnswer({'template_versions': call.ask(EngineApi.list_template_versions)})
 
 
 def template_functions(call: ApiCall) -> ApiAnswer:
-    """The functions of a version of the template language."""
+    """List the functions of a version of the template language."""
     functions = call.ask(
         EngineApi.list_template_functions,
         template_version=call.path['template_version'],
@@ -73,10 +73,10 @@ def template_functions(call: ApiCall) -> ApiAnswer:
 
 
 def build_info(call: ApiCall) -> ApiAnswer:
-    """The versions of the API and of the engine that answers."""
+    """Show the versions of the API and of the answering engine."""
     return ApiAnswer({'api': {'revision': __version__}, 'engine': {'revision': call.ask(EngineApi.get_revision)}})
 
 
 def services(call: ApiCall) -> ApiAnswer:
-    """The processes of the installation, and whether they are alive."""
+    """List the processes of the installation with their health."""
     return ApiAnswer({'services': call.ask(EngineApi.list_services)})

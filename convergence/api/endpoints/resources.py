@@ -13,7 +13,7 @@ PARAMETERS = ('nested_depth', 'with_detail', 'limit', 'marker')
 
 
 def index(call: ApiCall) -> ApiAnswer:
-    """The resources of a stack. A parameter that is not known is refused: it would be taken for a filter."""
+    """List the resources of a stack. An unknown parameter is refused, because it could be a misspelt filter."""
     unknown = [name for name in call.query.names() if name not in (*FILTERS, *PARAMETERS)]
     if unknown:
         raise bad_request(f'Invalid filter parameters {unknown}')
@@ -30,7 +30,7 @@ def index(call: ApiCall) -> ApiAnswer:
 
 
 def show(call: ApiCall) -> ApiAnswer:
-    """Everything about one resource."""
+    """Show one resource."""
     document = call.about_stack(
         EngineApi.describe_stack_resource,
         resource_name=call.path['resource_name'],
@@ -40,19 +40,19 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def metadata(call: ApiCall) -> ApiAnswer:
-    """The metadata of a resource."""
+    """Show the metadata of a resource."""
     document = call.about_stack(EngineApi.describe_stack_resource, resource_name=call.path['resource_name'])
     return ApiAnswer({'metadata': document.get('metadata') or {}})
 
 
 def signal(call: ApiCall) -> ApiAnswer:
-    """Hand a signal to a resource."""
+    """Send a signal to a resource."""
     call.about_stack(EngineApi.resource_signal, resource_name=call.path['resource_name'], details=call.body)
     return ApiAnswer(None)
 
 
 def mark_unhealthy(call: ApiCall) -> ApiAnswer:
-    """Say that a resource is broken, or well again."""
+    """Mark a resource as unhealthy, or clear the mark."""
     call.about_stack(
         EngineApi.resource_mark_unhealthy,
         resource_name=call.path['resource_name'],
@@ -63,7 +63,7 @@ def mark_unhealthy(call: ApiCall) -> ApiAnswer:
 
 
 def accept(call: ApiCall) -> ApiAnswer:
-    """Take live values of a resource for wanted: of ``properties``, or of all that differ."""
+    """Accept drift: take the live values of ``properties``, or of all differing ones, as desired."""
     names = (call.body or {}).get('properties')
     document = call.about_stack(
         EngineApi.accept_drift, resource_name=call.path['resource_name'], properties=names or None
@@ -72,12 +72,12 @@ def accept(call: ApiCall) -> ApiAnswer:
 
 
 def withdraw(call: ApiCall) -> ApiAnswer:
-    """Take back what was accepted of a resource."""
+    """Withdraw the acceptance of drift of a resource."""
     document = call.about_stack(EngineApi.withdraw_acceptance, resource_name=call.path['resource_name'])
     return ApiAnswer({'drift': document})
 
 
 def repair(call: ApiCall) -> ApiAnswer:
-    """Compare a resource, and what reads it, with what is really there, and put right what differs."""
+    """Repair a resource: compare it and its dependents with the live objects, and correct differences."""
     call.about_stack(EngineApi.repair_resource, resource_name=call.path['resource_name'])
     return ApiAnswer(None)

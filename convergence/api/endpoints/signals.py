@@ -1,4 +1,4 @@
-"""Signals of those who have no token: the URL, or a token that is good for one resource, shows that they may."""
+"""Signals without a token of Keystone: the signature in the URL, or a token for one resource, is the permission."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BODY_BYTES = 64 * 1024
 
 
 def take(call: ApiCall) -> ApiAnswer:
-    """Hand a signal to a resource, without a token: a signature in the URL, or as X-Auth-Token, shows that one may."""
+    """Send a signal to a resource with a signature instead of a token: in the URL, or as X-Auth-Token."""
     given, expires = call.query.text(SIGNATURE), call.query.text(EXPIRES)
     call.ask(
         EngineApi.resource_signal_by_address,
@@ -26,7 +26,7 @@ def take(call: ApiCall) -> ApiAnswer:
 
 
 def make_address(call: ApiCall) -> ApiAnswer:
-    """Make an address at which a resource can be signalled without a token; ``revoke`` makes all earlier ones void."""
+    """Create an address that can signal a resource without a token; ``revoke`` invalidates all earlier ones."""
     body = call.body or {}
     expires_in_s, revoke = body.get('expires_in_s'), body.get('revoke')
     made = call.about_stack(

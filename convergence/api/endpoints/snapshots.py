@@ -10,27 +10,27 @@ from convergence.rpc.engine_api import EngineApi
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Begin to take a snapshot. The answer is the snapshot itself, without a key around it."""
+    """Start to take a snapshot. The body of the answer is the snapshot itself, without an enclosing key."""
     return ApiAnswer(call.about_stack(EngineApi.stack_snapshot, name=(call.body or {}).get('name')))
 
 
 def index(call: ApiCall) -> ApiAnswer:
-    """The snapshots of a stack."""
+    """List the snapshots of a stack."""
     return ApiAnswer({'snapshots': call.about_stack(EngineApi.stack_list_snapshots)})
 
 
 def show(call: ApiCall) -> ApiAnswer:
-    """One snapshot with its data."""
+    """Show one snapshot with its data."""
     return ApiAnswer({'snapshot': call.about_stack(EngineApi.show_snapshot, snapshot_id=call.path['snapshot_id'])})
 
 
 def delete(call: ApiCall) -> ApiAnswer:
-    """Begin to delete a snapshot."""
+    """Start to delete a snapshot."""
     call.about_stack(EngineApi.delete_snapshot, snapshot_id=call.path['snapshot_id'])
     return ApiAnswer()
 
 
 def restore(call: ApiCall) -> ApiAnswer:
-    """Bring a stack back to a snapshot."""
+    """Start to restore a stack from a snapshot."""
     call.about_stack(EngineApi.stack_restore, snapshot_id=call.path['snapshot_id'])
     return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))

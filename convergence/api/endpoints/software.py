@@ -87,5 +87,5 @@ def delete_deployment(call: ApiCall) -> ApiAnswer:
 
 
 def metadata(call: ApiCall) -> ApiAnswer:
-    """What the agent on a server is to do."""
+    """List the deployments for the agent of a server."""
     return ApiAnswer({'metadata': call.ask(EngineApi.metadata_software_deployments, server_id=call.path['server_id'])})

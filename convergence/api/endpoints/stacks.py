@@ -44,7 +44,7 @@ TAGS = ('tags', 'tags_any', 'not_tags', 'not_tags_any')
 
 
 def index(call: ApiCall) -> ApiAnswer:
-    """The stacks of the project, as far as the query selects them."""
+    """List the stacks of the project that the query selects."""
     query = call.query
     if query.flag('global_tenant'):
         call.require('stacks:global_index')
@@ -82,7 +82,7 @@ def _next_page(call: ApiCall, marker: str) -> str:
 
 
 def lookup(call: ApiCall) -> ApiAnswer:
-    """Lead to the stack with that name or id, and what is asked of it."""
+    """Redirect to the full path of the stack with that name or id."""
     identity = call.ask(EngineApi.identify_stack, stack_name=call.path['stack_name'])
     tail = call.url.removeprefix(call.base).split('/stacks/', 1)[1].partition('/')[2]
     location = views.url(call.base, {**identity, 'path': f'/{tail}' if tail else ''})
@@ -95,7 +95,7 @@ def lookup(call: ApiCall) -> ApiAnswer:
 
 
 def show(call: ApiCall) -> ApiAnswer:
-    """A stack with its parameters and outputs."""
+    """Show a stack with its parameters and outputs."""
     resolve = call.query.flag('resolve_outputs', unsaid=True)
     also = {'with_unreadable': True} if call.query.flag('with_unreadable', empty=True) else {}
     (document,) = call.about_stack(EngineApi.show_stack, resolve_outputs=resolve, **also)
@@ -103,7 +103,7 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Accept a new stack."""
+    """Create a stack."""
     options = submissions.options(
         call.body, adopt_stack_data=call.body.get('adopt_stack_data'), idempotency_key=idempotency_key(call)
     )
@@ -119,7 +119,7 @@ def create(call: ApiCall) -> ApiAnswer:
 
 
 def preview(call: ApiCall) -> ApiAnswer:
-    """Show the stack that would be created."""
+    """Preview the creation of a stack."""
     arguments = {
         'stack_name': call.body['stack_name'],
         'template': submissions.template(call.body),
@@ -133,13 +133,13 @@ def preview(call: ApiCall) -> ApiAnswer:
 
 
 def update(call: ApiCall) -> ApiAnswer:
-    """Give a stack a new goal, whole."""
+    """Update a stack with a complete new goal."""
     _accept_update(call)
     return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
 
 def patch(call: ApiCall) -> ApiAnswer:
-    """Give a stack a new goal: what is not sent stays as it is."""
+    """Update parts of the goal of a stack; omitted parts stay unchanged."""
     _accept_update(call, existing=True)
     return ApiAnswer(message(HTTPStatus.ACCEPTED, 'The request is accepted for processing.'))
 
@@ -154,17 +154,17 @@ def _accept_update(call: ApiCall, *, existing: bool | None = None) -> None:
 
 
 def preview_update(call: ApiCall) -> ApiAnswer:
-    """Show what an update would change."""
+    """Preview the changes of an update."""
     return ApiAnswer({'resource_changes': _preview_update(call)})
 
 
 def preview_patch(call: ApiCall) -> ApiAnswer:
-    """Show what an update of some parts would change."""
+    """Preview the changes of a partial update."""
     return ApiAnswer({'resource_changes': _preview_update(call, existing=True)})
 
 
 def preview_rollback(call: ApiCall) -> ApiAnswer:
-    """Show what a rollback would change."""
+    """Preview the changes of a rollback."""
     show_nested = call.query.flag('show_nested', empty=True) or None
     return ApiAnswer({'resource_changes': call.about_stack(EngineApi.preview_rollback, show_nested=show_nested)})
 
@@ -185,7 +185,7 @@ def _update_arguments(call: ApiCall, *, existing: bool | None = None, **more: An
 
 
 def delete(call: ApiCall) -> ApiAnswer:
-    """Begin to delete a stack. The objects of resources named with leave=NAME, as often as needed, are left behind."""
+    """Start to delete a stack. Each leave=NAME leaves the object of that resource behind."""
     arguments: dict[str, Any] = {'expected_traversal': expected_traversal(call), 'leave': call.query.texts('leave')}
     repaired(
         call,
@@ -196,38 +196,38 @@ def delete(call: ApiCall) -> ApiAnswer:
 
 
 def abandon(call: ApiCall) -> ApiAnswer:
-    """Forget a stack, and leave what it made."""
+    """Abandon a stack: delete its record and keep its objects."""
     return ApiAnswer(call.about_stack(EngineApi.abandon_stack))
 
 
 def export(call: ApiCall) -> ApiAnswer:
-    """The data from which a stack could be adopted."""
+    """Export the data that another installation needs to adopt the stack."""
     return ApiAnswer(call.about_stack(EngineApi.export_stack))
 
 
-# --- what belongs to a stack ----------------------------------------------------------------------------------
+# --- parts of a stack ----------------------------------------------------------------------------------
 
 
 def template(call: ApiCall) -> ApiAnswer:
-    """The template of a stack, as a map."""
+    """Show the template of a stack, as a map."""
     return ApiAnswer(call.about_stack(EngineApi.get_template))
 
 
 def environment(call: ApiCall) -> ApiAnswer:
-    """The environment of a stack, hidden values masked."""
+    """Show the environment of a stack, with hidden values masked."""
     return ApiAnswer(call.about_stack(EngineApi.get_environment))
 
 
 def files(call: ApiCall) -> ApiAnswer:
-    """The files that came with the template of a stack, by name."""
+    """Show the files of the template of a stack, by name."""
     return ApiAnswer(call.about_stack(EngineApi.get_files))
 
 
 def outputs(call: ApiCall) -> ApiAnswer:
-    """The outputs of a stack without their values."""
+    """List the outputs of a stack without their values."""
     return ApiAnswer({'outputs': call.about_stack(EngineApi.list_outputs)})
 
 
 def output(call: ApiCall) -> ApiAnswer:
-    """One output with its value."""
+    """Show one output with its value."""
     return ApiAnswer({'output': call.about_stack(EngineApi.show_output, output_key=call.path['output_key'])})

@@ -1,4 +1,4 @@
-"""The operations on a stack: why it is as it is, what depends on what, and what was done before."""
+"""Operations on a stack: explanation, drift, graph, history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from convergence.rpc.engine_api import EngineApi
 
 
 def explain(call: ApiCall) -> ApiAnswer:
-    """Why a stack is as it is, and what it waits for."""
+    """Explain the state of a stack and the steps that it waits for."""
     document = call.about_stack(EngineApi.stack_explain, nested_depth=call.query.number('nested_depth'))
     shown = _explanation(call.base, document)
     if 'nested' in shown:
@@ -30,7 +30,7 @@ def _explanation(base: str, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def drift(call: ApiCall) -> ApiAnswer:
-    """What of a stack is known to be otherwise than it was made."""
+    """Show the known drift of a stack."""
     document = call.about_stack(
         EngineApi.stack_drift,
         nested_depth=call.query.number('nested_depth'),
@@ -40,19 +40,19 @@ def drift(call: ApiCall) -> ApiAnswer:
 
 
 def look(call: ApiCall) -> ApiAnswer:
-    """Have the objects of a stack looked at as soon as possible; the answer does not wait for it."""
+    """Request an observation of all objects of a stack. The answer does not wait for it."""
     return ApiAnswer(
         {'drift': call.about_stack(EngineApi.observe_stack, nested_depth=call.query.number('nested_depth'))}
     )
 
 
 def set_policy(call: ApiCall) -> ApiAnswer:
-    """Change what it leads to that objects of a stack are found otherwise than they were made."""
+    """Set the drift policy of a stack: the reaction to drift."""
     return ApiAnswer({'drift': call.about_stack(EngineApi.set_drift_policy, policy=call.body['drift_policy'])})
 
 
 def graph(call: ApiCall) -> ApiAnswer:
-    """The resources of a stack with their states, and what needs what: as JSON, or drawn."""
+    """Show the resources of a stack with states and dependencies, as JSON or as a drawing."""
     form = call.query.text('format') or 'json'
     if form != 'json' and form not in FORMATS:
         raise bad_request(f'format must be json, {", ".join(FORMATS)}, not {form}')
@@ -64,6 +64,6 @@ def graph(call: ApiCall) -> ApiAnswer:
 
 
 def index(call: ApiCall) -> ApiAnswer:
-    """The operations on a stack, the newest first."""
+    """List the operations on a stack, newest first."""
     asked = {name: call.query.number(name) for name in ('limit', 'nested_depth')}
     return ApiAnswer({'traversals': call.about_stack(EngineApi.list_traversals, **asked)})

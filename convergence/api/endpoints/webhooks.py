@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told what happens to stacks."""
+"""Webhooks: addresses that receive events of stacks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from convergence.rpc.engine_api import EngineApi, Identity
 
 
 def _stack(call: ApiCall, named: str | None) -> Identity | None:
-    """The stack that a request names by its name or id; None: it names none."""
+    """Return the stack that a request names by name or id; None if it names none."""
     if named is None:
         return None
     return call.ask(EngineApi.identify_stack, stack_name=named)
 
 
 def index(call: ApiCall) -> ApiAnswer:
-    """The webhooks of a project, or those of one stack."""
+    """List the webhooks of a project, or those of one stack."""
     found = call.ask(EngineApi.list_webhooks, stack_identity=_stack(call, call.query.text('stack')))
     return ApiAnswer({'webhooks': found})
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Have an address told what happens to the stacks of a project, or to one; the answer alone has its key."""
+    """Create a webhook for events of all stacks of a project, or of one. Only this answer has its key."""
     if not call.body['url']:
         raise errors.Invalid('A webhook needs a url.')
     made = call.ask(
@@ -34,7 +34,7 @@ def create(call: ApiCall) -> ApiAnswer:
 
 
 def show(call: ApiCall) -> ApiAnswer:
-    """One webhook, and how telling it goes."""
+    """Show one webhook with the state of its deliveries."""
     return ApiAnswer({'webhook': call.ask(EngineApi.show_webhook, webhook_id=call.path['webhook_id'])})
 
 
@@ -45,5 +45,5 @@ def delete(call: ApiCall) -> ApiAnswer:
 
 
 def test(call: ApiCall) -> ApiAnswer:
-    """Tell a webhook now that this is a test; how that went."""
+    """Send a test event to a webhook and show the result."""
     return ApiAnswer({'result': call.ask(EngineApi.test_webhook, webhook_id=call.path['webhook_id'])})

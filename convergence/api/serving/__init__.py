@@ -1,11 +1,11 @@
 """Takes HTTP requests from a network and hands them to a WSGI application, whole.
 
-An event loop reads requests and sends answers; a thread of the application gets a request only when all of it is there,
-and gives its answer away at once. So a client that is slow, or wants to be, holds a socket and no thread. The parts:
+An event loop reads requests and sends answers. A thread of the application gets a request only after all of it has
+arrived, and passes its answer to the loop at once. So a slow client uses a socket and no thread. The parts:
 
-* `limits`: what a client may take in time, connections and memory, and `ledger`, which counts it;
+* `limits`: time, connections and memory of a client, and `ledger`, which counts them;
 * `connection`: the protocol of one socket, on h11;
-* `lanes`: which requests wait for which threads, and in which order;
-* `gateway`: a request as WSGI wants it, and the answer as the connection wants it;
-* `proxies`: who asks, where a proxy asks for somebody else.
+* `lanes`: queues of requests for threads;
+* `gateway`: converts a request to WSGI, and an answer back;
+* `proxies`: the real client behind a proxy.
 """

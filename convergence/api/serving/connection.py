@@ -1,4 +1,4 @@
-"""One connection: reads requests whole, each part within its time, and sends answers as the client takes them."""
+"""One connection: reads whole requests within time limits, and sends answers as fast as the client receives them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from convergence.api.serving.proxies import Origin, Proxies
 LOG = logging.getLogger(__name__)
 
 LINGER_S = 2.0
-"""How long a client that was refused may go on sending, so that it reads the answer instead of a reset connection."""
+"""Seconds in which a refused client may still send, so that it reads the answer instead of a reset connection."""
 MOST_CHUNKS = 10_000
-"""Of the body of a request: each costs as much time as many bytes."""
+"""Maximum number of chunks of a body: each costs as much time as many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionContext:
-    """What all connections of a server have in common.
+    """The context that all connections of a server share.
 
-    :param is_ending: whether the server takes no more requests.
+    :param is_ending: returns True when the server accepts no more requests.
     """
 
     application: gateway.WsgiApplication
@@ -49,7 +49,7 @@ class ConnectionContext:
 
 
 class ConnectionPhase(Enum):
-    """What a connection waits for."""
+    """The event that a connection waits for."""
 
     IDLE = auto()
     """The client: the next request."""
@@ -92,20 +92,20 @@ class Connection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open, and its TLS handshake is done."""
+        """Called when the connection is open, after its TLS handshake."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.set_write_buffer_limits(high=1)  # whatever is not taken at once is to be known
+        transport.set_write_buffer_limits(high=1)  # report every byte that the client has not received
         self._enter(ConnectionPhase.HEADER, self._limits.header_timeout_s)
 
     @override
     def connection_lost(self, error: Exception | None) -> None:
-        """It is closed, by whomever."""
+        """Called when either side has closed the connection."""
         self._forget()
 
     @override
     def data_received(self, data: bytes) -> None:
-        """The client has said something."""
+        """Called with data from the client."""
         if self._phase in (ConnectionPhase.SERVING, ConnectionPhase.SENDING):
             self._is_ahead = True
             if self._transport is not None:
@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
 
     @override
     def eof_received(self) -> bool:
-        """The client will say nothing more; whether the connection stays open for the answer."""
+        """Called when the client sends no more; returns True to keep the connection open for the answer."""
         self._input_ended = True
         if self._phase is ConnectionPhase.SERVING and self._exchange is not None and self._exchange.is_stream:
             return False
@@ -123,12 +123,12 @@ class Connection(asyncio.Protocol):
 
     @override
     def pause_writing(self) -> None:
-        """The client has not yet taken what was sent."""
+        """Called when the client has not received all sent data yet."""
         self._is_blocked = True
 
     @override
     def resume_writing(self) -> None:
-        """The client has taken everything."""
+        """Called when the client has received everything."""
         self._is_blocked = False
         self._service.ledger.charge(self, 0)
         if self._phase is ConnectionPhase.SENDING:
@@ -140,12 +140,12 @@ class Connection(asyncio.Protocol):
     # --- what the server says ---------------------------------------------------------------------------------
 
     def evict(self, why: str) -> None:
-        """End it: the room is needed."""
-        LOG.debug('A connection of %s is closed: %s', self.account, why)
+        """Close the connection to make room for others."""
+        LOG.debug('Closing a connection from %s: %s', self.account, why)
         self._abort()
 
     def end_soon(self) -> None:
-        """End it now, or after the answer that is under way."""
+        """Close the connection now, or after the running answer."""
         if self._phase in (ConnectionPhase.IDLE, ConnectionPhase.HEADER, ConnectionPhase.BODY):
             self._abort()
 
@@ -168,7 +168,7 @@ class Connection(asyncio.Protocol):
                 else:
                     return
         except h11.RemoteProtocolError as error:
-            # The status of a header that is too large is one of those that h11 hints at.
+            # h11 suggests the status, for example of a header that is too large.
             self._refuse(HTTPStatus(error.error_status_hint), f'This is no request: {error}.')
         except gateway.Malformed as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
     # --- an answer --------------------------------------------------------------------------------------------
 
     def answer(self, exchange: Exchange, head: AnswerHead | None, data: bytes, *, is_last: bool) -> None:
-        """Send a part of an answer: at first with its head."""
+        """Send a part of an answer, the first one with its head."""
         if exchange is not self._exchange:
             return
         try:
@@ -223,11 +223,11 @@ class Connection(asyncio.Protocol):
             if is_last:
                 out += self._parser.send(h11.EndOfMessage()) or b''
         except (h11.LocalProtocolError, ValueError):
-            LOG.exception('The answer of the application is none')
+            LOG.exception('Invalid answer of the application; closing the connection')
             self._abort()
             return
         self._write(out or b'')
-        if self._exchange is None:  # it has been closed meanwhile
+        if self._exchange is None:  # the connection has been closed meanwhile
             return
         if is_last:
             exchange.is_gone = True
@@ -245,20 +245,20 @@ class Connection(asyncio.Protocol):
             exchange.taken.set()
 
     def fail(self, exchange: Exchange) -> None:
-        """The answer has come to no end."""
+        """Called when the answer remains incomplete."""
         if exchange is self._exchange:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, 'The request could not be served.')
 
     def refuse_without_thread(self, exchange: Exchange) -> None:
-        """The application could not be asked."""
+        """Called when the application could not be called."""
         if exchange is self._exchange:
             self._refuse_for_now('The API has no thread for the request.')
 
     def _finish(self) -> None:
-        """The answer has been taken: wait for the next request.
+        """Wait for the next request after the client has received the answer.
 
-        A client that has sent one before it got its answer has to send it again: else one connection could keep a
-        thread at work without end, and could not be closed in between.
+        A client that sent one before it got its answer must send it again. Otherwise one connection could occupy a
+        thread without end, and could not be closed in between.
         """
         self._service.ledger.charge(self, 0)
         if self._is_ahead or self._parser.trailing_data[0]:
@@ -280,8 +280,8 @@ class Connection(asyncio.Protocol):
         self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f'{text} Try again later.', ('Retry-After', '5'))
 
     def _refuse(self, status: HTTPStatus, text: str, *headers: tuple[str, str]) -> None:
-        """Answer in place of the application, and close."""
-        LOG.debug('A request of %s is refused with %d: %s', self.account, status, text)
+        """Answer without the application, and close."""
+        LOG.debug('Refusing a request from %s with %d: %s', self.account, status, text)
         self._exchange = None
         if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self._abort()
@@ -305,7 +305,7 @@ class Connection(asyncio.Protocol):
         self._linger()
 
     def _linger(self) -> None:
-        """Close, but let the client read what was sent: what it still sends would reset the connection before."""
+        """Close after the client has read the answer; data that it still sends would reset the connection before."""
         self._enter(ConnectionPhase.LINGERING, LINGER_S)
         if self._transport is not None:
             self._transport.resume_reading()
@@ -317,7 +317,7 @@ class Connection(asyncio.Protocol):
     # --- the connection ---------------------------------------------------------------------------------------
 
     def _enter(self, phase: ConnectionPhase, timeout_s: float | None) -> None:
-        """Wait for something else; it is over when it takes longer than `timeout_s` seconds."""
+        """Enter a phase; close the connection if it takes longer than `timeout_s` seconds."""
         if self._timer is not None:
             self._timer.cancel()
         loop = self._service.loop
@@ -329,7 +329,7 @@ class Connection(asyncio.Protocol):
         if self._phase is ConnectionPhase.BODY or (self._phase is ConnectionPhase.HEADER and self._has_spoken):
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, 'The request has taken too long to arrive.')
         else:
-            LOG.debug('A connection of %s is closed: it takes too long (%s)', self.account, self._phase.name)
+            LOG.debug('Closing a connection from %s: time limit exceeded (%s)', self.account, self._phase.name)
             self._abort()
 
     def _write(self, data: bytes) -> None:
@@ -337,7 +337,7 @@ class Connection(asyncio.Protocol):
             return
         self._transport.write(data)
         if self._is_blocked and not self._service.ledger.charge(self, self._transport.get_write_buffer_size()):
-            LOG.debug('A connection of %s is closed: it takes too much memory', self.account)
+            LOG.debug('Closing a connection from %s: it uses too much memory', self.account)
             self._abort()
 
     def _close(self) -> None:
@@ -350,7 +350,7 @@ class Connection(asyncio.Protocol):
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing is sent or read any more."""
+        """Stop sending and reading."""
         self._transport = None
         if self._timer is not None:
             self._timer.cancel()

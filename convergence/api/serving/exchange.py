@@ -1,4 +1,4 @@
-"""A request that the application answers in a thread, and the way of its answer back to the connection."""
+"""Passes a request to a thread of the application, and the answer back to the connection."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from convergence.concurrency import ThreadEvent
 
 
 class Taker(Protocol):
-    """A connection, as an exchange sees it. For the thread of the event loop only."""
+    """The part of a connection that an exchange uses. Only for the thread of the event loop."""
 
     def answer(self, exchange: Exchange, head: AnswerHead | None, data: bytes, *, is_last: bool) -> None:
-        """Send a part of an answer: at first with its head."""
+        """Send a part of an answer, the first one with its head."""
 
     def fail(self, exchange: Exchange) -> None:
-        """The answer has come to no end."""
+        """Report that the answer remains incomplete."""
 
     def refuse_without_thread(self, exchange: Exchange) -> None:
-        """The application could not be asked."""
+        """Report that the application could not be called."""
 
 
 class Exchange:
-    """A request that the application answers, and the way of the answer from its thread to the connection.
+    """Passes one request to the application, and its answer from the thread to the connection.
 
     :param call_soon: calls a function in the thread of the event loop.
-    :param is_head: whether the client wants no body.
-    :ivar is_gone: whether nobody takes the answer any more.
-    :ivar is_stream: whether the answer comes in pieces.
-    :ivar taken: set when the client has taken the last piece, or has gone.
+    :param is_head: True for HEAD: the answer has no body.
+    :ivar is_gone: True when the client has left.
+    :ivar is_stream: True if the answer consists of pieces.
+    :ivar taken: set when the client has received the last piece, or has left.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Exchange:
         self._taker, self._application, self._environ, self._call_soon = taker, application, environ, call_soon
 
     def run(self) -> None:
-        """Have the application answer. In a thread of the lane."""
+        """Call the application, in a thread of the lane."""
         gateway.run(self._application, self._environ, self)
 
     def give_up(self) -> None:
-        """There is no thread."""
+        """Report that no thread is available."""
         self._taker.refuse_without_thread(self)
 
     def whole(self, head: AnswerHead, body: bytes) -> None:
@@ -98,9 +98,9 @@ class Exchange:
 
 
 def response_of(head: AnswerHead, is_last: bool) -> h11.Response:
-    """An answer as h11 wants it.
+    """Convert the head of an answer for h11.
 
-    :param is_last: whether the connection ends after it.
+    :param is_last: True if the connection ends after it.
     """
     headers = [(name.encode('latin-1'), value.encode('latin-1')) for name, value in head.headers]
     headers.append((b'Date', formatdate(usegmt=True).encode()))

@@ -1,4 +1,4 @@
-"""A request as WSGI wants it, and the answer as the connection wants it."""
+"""Converts a request to WSGI, and an answer to messages of the connection."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ WsgiApplication = Callable[..., Iterable[bytes]]
 
 _SLASH = re.compile(rb'(?i:%2f)')
 _ONLY_ENVIRON = ('content-type', 'content-length', 'transfer-encoding', 'connection', 'expect', 'te', 'trailer')
-"""Headers that are told otherwise, or that only concern a connection."""
+"""Headers that WSGI passes in another way, or that concern only the connection."""
 
 
 class Malformed(ValueError):
-    """A request whose target or headers make no sense; the text says why."""
+    """The target or the headers of a request are invalid; the text gives the reason."""
 
 
 class ClientGone(Exception):
-    """Nobody takes the answer any more."""
+    """The client has left and receives no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """The header of a request.
 
-    :param target: as it was sent.
+    :param target: raw, without decoding.
     :param headers: by lower-case name; several of one name are joined by commas.
     """
 
@@ -47,15 +47,15 @@ class Head:
 
     @classmethod
     def of(cls, method: bytes, target: bytes, version: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Head:
-        """Make one of what was sent.
+        """Parse a request.
 
-        :raises Malformed: it can be understood in two ways, or in none.
+        :raises Malformed: it is ambiguous or invalid.
         """
         joined: dict[str, str] = {}
         for raw_name, raw_value in headers:
             name, value = raw_name.decode('latin-1'), raw_value.decode('latin-1')
             if '_' in name:
-                continue  # WSGI could not tell it from the name with a hyphen
+                continue  # WSGI could not distinguish it from the name with a hyphen
             joined[name] = f'{joined[name]},{value}' if name in joined else value
         if 'content-length' in joined and 'transfer-encoding' in joined:
             raise Malformed('The request has both a Content-Length and a Transfer-Encoding.')
@@ -73,27 +73,27 @@ class Head:
 
     @property
     def path(self) -> str:
-        """Decoded as WSGI wants it: the characters are bytes. A slash that was written %2F stays so."""
+        """Return the path in the form of WSGI: characters are bytes. An encoded slash (%2F) stays encoded."""
         raw = self.target.partition('?')[0].encode('latin-1')
         return b'%2F'.join(unquote_to_bytes(part) for part in _SLASH.split(raw)).decode('latin-1')
 
     @property
     def query(self) -> str:
-        """What stands behind the question mark."""
+        """Return the query, without the question mark."""
         return self.target.partition('?')[2]
 
     @property
     def content_length(self) -> int | None:
-        """The announced size of the body; None: none is announced."""
+        """Return the announced size of the body; None without one."""
         text = self.headers.get('content-length')
         return int(text) if text is not None else None
 
 
 def environ_of(head: Head, body: bytes, origin: Origin, server: tuple[str, int]) -> dict[str, Any]:
-    """A request as WSGI wants it.
+    """Return the WSGI environment of a request.
 
-    :param origin: a header in which others than our proxies say where it comes from is not in it.
-    :param server: address and port on which it arrived.
+    :param origin: the client; headers of untrusted proxies about it are dropped.
+    :param server: address and port that received the request.
     """
     environ: dict[str, Any] = {
         'REQUEST_METHOD': head.method,
@@ -125,7 +125,7 @@ def environ_of(head: Head, body: bytes, origin: Origin, server: tuple[str, int])
 
 @dataclass(frozen=True, slots=True)
 class AnswerHead:
-    """The header of an answer."""
+    """The head of an answer."""
 
     status: int
     reason: str
@@ -133,29 +133,29 @@ class AnswerHead:
 
 
 class Outlet(Protocol):
-    """Where the answer of one request goes, from the thread of the application."""
+    """Receives the answer to one request from the thread of the application."""
 
     def whole(self, head: AnswerHead, body: bytes) -> None:
-        """Send an answer. Returns at once, whatever the client does."""
+        """Send an answer. Returns at once; a slow client does not block it."""
 
     def begin(self, head: AnswerHead) -> None:
-        """Send the beginning of an answer that comes in pieces."""
+        """Send the head of an answer in pieces."""
 
     def piece(self, data: bytes) -> None:
-        """Send a piece, and wait until the client has taken it. Nothing to send: only look whether it is there.
+        """Send a piece, and wait until the client has received it. An empty piece only checks for the client.
 
-        :raises ClientGone: nobody takes it.
+        :raises ClientGone: the client has left.
         """
 
     def end(self) -> None:
-        """There are no more pieces."""
+        """End the pieces."""
 
     def fail(self) -> None:
-        """The answer has come to no end: close the connection, or say so where nothing has been sent."""
+        """Abandon an incomplete answer: close the connection, or send an error if nothing was sent."""
 
 
 def run(application: WsgiApplication, environ: dict[str, Any], outlet: Outlet) -> None:
-    """Have an application answer a request. In a thread of its own."""
+    """Call the application for one request, in its own thread."""
     started: list[AnswerHead] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Callable[[bytes], object]:
@@ -182,7 +182,7 @@ def run(application: WsgiApplication, environ: dict[str, Any], outlet: Outlet) -
     except ClientGone:
         pass
     except Exception:
-        LOG.exception('The application has failed to answer a request')
+        LOG.exception('Application failed to answer a request; answering 500')
         outlet.fail()
     finally:
         with suppress(Exception):

@@ -1,7 +1,7 @@
-"""Which requests wait for which threads.
+"""Queues of requests for threads.
 
-A lane has threads of its own, so that those of one lane never wait for those of another: a probe is answered while all
-requests hang, and those who follow events take nothing away from those who ask. In a lane the clients take turns.
+Each lane has its own threads, so requests of one lane never wait for those of another: probes are answered while all
+requests hang, and streams of events take no thread from requests. Within a lane the clients take turns.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from convergence.concurrency import Pool
 LOG = logging.getLogger(__name__)
 
 CallSoon = Callable[[Callable[[], None]], object]
-"""Calls a function in the thread of the event loop. From any thread."""
+"""Calls a function in the thread of the event loop, from any thread."""
 
 EXTRA_STREAM_THREADS = 2
-"""More than there may be followers: those that are one too many are told so at once."""
+"""Threads beyond the maximum number of followers, which refuse further followers at once."""
 
 
 class Work(Protocol):
-    """What a thread is to do."""
+    """One unit of work for a thread."""
 
     def run(self) -> None:
-        """Do it. In a thread of the lane."""
+        """Run the work, in a thread of the lane."""
 
     def give_up(self) -> None:
-        """It will not be done: there is no thread. In the thread of the event loop."""
+        """Report that no thread is available, in the thread of the event loop."""
 
 
 class Lane(StrEnum):
@@ -45,12 +45,12 @@ class Lane(StrEnum):
 
 
 def lane_of(path: str, query: str) -> Lane:
-    """The lane of a request.
+    """Return the lane of a request.
 
     :param path: decoded.
-    :param query: as it was sent.
+    :param query: raw.
     """
-    path = plain(path)  # as the application reads it: or a stream could be asked for on the threads of requests
+    path = plain(path)  # in the form of the application; otherwise a stream could use threads of requests
     if path in ('/health/live', '/healthcheck'):
         return Lane.ALIVE
     if path.startswith('/health/'):
@@ -61,11 +61,11 @@ def lane_of(path: str, query: str) -> Lane:
 
 
 class Lanes:
-    """All lanes. For the thread of the event loop only.
+    """All lanes. Only for the thread of the event loop.
 
     :param requests: threads for ordinary requests.
-    :param streams: streams that are served at the same time.
-    :param most: works of one client that a lane takes at a time.
+    :param streams: maximum number of streams at a time.
+    :param most: maximum number of works of one client in a lane.
     """
 
     def __init__(self, requests: int, streams: int, most: int, call_soon: CallSoon) -> None:
@@ -77,21 +77,21 @@ class Lanes:
         }
 
     def offer(self, lane: Lane, client: str, work: Work) -> bool:
-        """Have `work` done by a thread of a lane; False: the client has too many works there already."""
+        """Queue `work` for a thread of a lane; return False if the client has too many works there."""
         return self._lanes[lane].offer(client, work)
 
     @property
     def busy(self) -> int:
-        """How many ordinary requests are being served."""
+        """Return the number of ordinary requests being served."""
         return self._lanes[Lane.REQUESTS].busy
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being served, and nothing waits."""
+        """Return True if no work runs or waits."""
         return not any(lane.busy for lane in self._lanes.values())
 
     def close(self) -> None:
-        """Let the threads end."""
+        """End the threads."""
         for lane in self._lanes.values():
             lane.pool.drain(0)
 
@@ -124,7 +124,7 @@ class _Lane:
         try:
             self.pool.submit(self._run, client, work)
         except RuntimeError as error:
-            LOG.error('The API does not serve a request: %s', error)
+            LOG.error('API refuses a request, no thread can be started: %s', error)
             work.give_up()
             self._call_soon(lambda: self._end(client))
 
@@ -144,5 +144,5 @@ class _Lane:
             works = self._waiting.pop(following)
             work = works.popleft()
             if works:
-                self._waiting[following] = works  # at the end: the others have their turn before
+                self._waiting[following] = works  # at the end, so that the others take their turn before
             self._start(following, work)

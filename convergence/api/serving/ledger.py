@@ -1,8 +1,8 @@
 """Counts connections and memory by client, and decides which connection ends when there are too many.
 
-Only a connection that waits for its client can be ended: one that has not said its whole request, that says nothing
-between two requests, or that does not take its answer. What waits for the server is never ended. So a client that opens
-more connections than it may loses those with which it does nothing, and is served on the others.
+Only a connection that waits for its client can be ended: before the whole request has arrived, between two requests, or
+while the client does not receive its answer. A connection that waits for the server is never ended. So a client with
+too many connections loses its idle ones, and is served on the others.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from convergence.api.serving.limits import ServingLimits
 
 
 class TrackedConnection(Protocol):
-    """A connection, as the ledger sees it.
+    """The part of a connection that the ledger uses.
 
     :ivar peer: address of the other end.
-    :ivar account: who is charged for its memory: the peer, or for whom a proxy asks.
-    :ivar waits_since: since when it waits for its client, in seconds of the loop's clock; None: the server is at work.
-    :ivar buffered: bytes that are charged. The ledger alone sets it.
+    :ivar account: the client that is charged for its memory: the peer, or the client behind a proxy.
+    :ivar waits_since: start of the wait for its client, in seconds of the loop's clock; None: the server is working.
+    :ivar buffered: charged bytes. Only the ledger sets it.
     """
 
     peer: str
@@ -28,13 +28,13 @@ class TrackedConnection(Protocol):
     buffered: int
 
     def evict(self, why: str) -> None:
-        """End it, at once. Calls `ConnectionLedger.leave` before it returns."""
+        """End the connection at once. Calls `ConnectionLedger.leave` before it returns."""
 
 
 class ConnectionLedger:
-    """The connections of a server. For the thread of the event loop only.
+    """The connections of a server. Only for the thread of the event loop.
 
-    :param is_exempt: whether an address may have any number of connections, because it asks for many clients.
+    :param is_exempt: returns True for an address without a limit of connections, such as a proxy for many clients.
     """
 
     def __init__(self, limits: ServingLimits, is_exempt: Callable[[str], bool] = lambda address: False) -> None:
@@ -46,16 +46,16 @@ class ConnectionLedger:
 
     @property
     def count(self) -> int:
-        """How many connections there are."""
+        """Return the number of connections."""
         return self._count
 
     @property
     def buffered(self) -> int:
-        """How many bytes are charged."""
+        """Return the number of charged bytes."""
         return self._buffered
 
     def enter(self, connection: TrackedConnection) -> bool:
-        """Note a new connection; False: there is no room for it, and none can be made."""
+        """Add a new connection; return False if there is no room and no other connection can be ended."""
         peer = connection.peer
         own = self._by_peer.get(peer, {})
         is_full = len(own) >= self._limits.max_client_connections and not self._is_exempt(peer)
@@ -71,7 +71,7 @@ class ConnectionLedger:
         return True
 
     def leave(self, connection: TrackedConnection) -> None:
-        """Forget a connection. Doing this twice does no harm."""
+        """Remove a connection. A second call is harmless."""
         own = self._by_peer.get(connection.peer, {})
         if connection in own:
             self.charge(connection, 0)
@@ -81,11 +81,11 @@ class ConnectionLedger:
                 del self._by_peer[connection.peer]
 
     def charge(self, connection: TrackedConnection, size: int) -> bool:
-        """Note how many bytes a connection holds now.
+        """Record the bytes that a connection holds now.
 
-        Where that is too much, the connections that hold the most and wait for their clients are ended first.
+        Above the limit, the largest connections that wait for their clients are ended first.
 
-        :returns: False: it is still too much; the connection should end.
+        :returns: False if the limit is still exceeded; the connection should end.
         """
         self._set(connection, size)
         if not size:
@@ -119,7 +119,7 @@ class ConnectionLedger:
 
 
 def _evict_oldest(connections: Iterable[TrackedConnection], why: str) -> bool:
-    """End the connection that has waited longest for its client; False: none waits for its client."""
+    """End the connection that has waited longest for its client; return False if none waits."""
     waiting = [(each.waits_since, each) for each in connections if each.waits_since is not None]
     if not waiting:
         return False
@@ -128,7 +128,7 @@ def _evict_oldest(connections: Iterable[TrackedConnection], why: str) -> bool:
 
 
 def _evict_largest(connections: Iterable[TrackedConnection], asking: TrackedConnection, why: str) -> bool:
-    """End the connection that holds most; False: that is the one that asks, or none waits for its client."""
+    """End the largest waiting connection; return False if it is the present one, or if none waits."""
     able = [each for each in connections if each is asking or (each.waits_since is not None and each.buffered)]
     largest = max(able, key=lambda each: each.buffered)
     if largest is asking:

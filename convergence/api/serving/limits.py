@@ -1,4 +1,4 @@
-"""What clients may take of a server."""
+"""Limits of time, connections and memory for clients."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServingLimits:
-    """The time, the connections and the memory that clients get.
+    """Limits for clients.
 
-    :param header_timeout_s: for the whole header of a request, from its first byte (or from the opening of the
-        connection) on; also for the TLS handshake.
+    :param header_timeout_s: for the whole header of a request, from its first byte or from the opening of the
+        connection; also for the TLS handshake.
     :param body_timeout_s: for the whole body of a request.
     :param send_timeout_s: for a client to take an answer, or one piece of a stream.
     :param keep_alive_s: between two requests of a connection.

@@ -1,4 +1,4 @@
-"""Who asks, where a proxy asks for somebody else."""
+"""The client behind a proxy."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 FORWARDED = ('forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip')
-"""Headers by which a proxy says for whom it asks. What is not said by a proxy of ours is not handed on."""
+"""Headers in which a proxy names the client. Those of untrusted proxies are dropped."""
 
 
 _MAPPED = 96
-"""Bits before an IPv4 address that is written as one of IPv6."""
+"""Prefix length of IPv4 addresses in IPv6 notation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request comes from.
+    """The origin of a request.
 
     :param address: of the client.
-    :param scheme: by which the client asked: http or https.
+    :param scheme: of the client's URL: http or https.
     """
 
     address: str
@@ -27,7 +27,7 @@ class Origin:
 
 
 class Proxies:
-    """The proxies that are believed.
+    """The trusted proxies.
 
     :param networks: addresses, or networks with a slash.
     :raises ValueError: one of them is neither.
@@ -37,7 +37,7 @@ class Proxies:
         self._networks = [_plain_network(ip_network(each, strict=False)) for each in networks]
 
     def trusts(self, address: str) -> bool:
-        """Whether what an address says of others is believed."""
+        """Return True for the address of a trusted proxy."""
         try:
             found = ip_address(plain_address(address.partition('%')[0]))
         except ValueError:
@@ -45,7 +45,7 @@ class Proxies:
         return any(found.version == each.version and found in each for each in self._networks)
 
     def origin(self, peer: str, scheme: str, headers: Mapping[str, str]) -> Origin:
-        """Where a request comes from.
+        """Return the origin of a request.
 
         :param peer: the other end of the connection.
         :param scheme: of the connection.
@@ -54,8 +54,8 @@ class Proxies:
         peer = plain_address(peer)
         if not self.trusts(peer):
             return Origin(peer, scheme)
-        # Each proxy adds the address that it saw at the end. The last that is no proxy of ours is the client: what
-        # stands before it is the client's own word.
+        # Each proxy appends the address of its peer. The last untrusted address is the client; the client itself may
+        # have invented the addresses before it.
         address = peer
         for each in reversed([part.strip() for part in headers.get('x-forwarded-for', '').split(',') if part.strip()]):
             found = _address(each)
@@ -69,7 +69,7 @@ class Proxies:
 
 
 def _address(text: str) -> str | None:
-    """An address without the port that some proxies add; None: it is none."""
+    """Return an address without the port that some proxies add; None if it is invalid."""
     if text.startswith('['):
         text = text[1:].partition(']')[0]
     elif text.count(':') == 1:
@@ -81,7 +81,7 @@ def _address(text: str) -> str | None:
 
 
 def plain_address(text: str) -> str:
-    """An address, as IPv4 where that is what it is: a socket for both kinds writes 192.0.2.1 as ::ffff:192.0.2.1."""
+    """Return an address, in IPv4 notation if it is one: a dual-stack socket reports 192.0.2.1 as ::ffff:192.0.2.1."""
     try:
         mapped = getattr(ip_address(text), 'ipv4_mapped', None)
     except ValueError:

@@ -159,6 +159,7 @@ class EngineProcess:
             engine.signals,
             engine.nesting,
             engine.nesting.snapshots,
+            engine.nested_stops,
             NestedReads(ports.reader, engine.compiler),
             SignalAddresses(parts.store, ports.reader, engine.signals, new_id, parts.api),
             Software(SoftwareRows(parts.store), new_id),

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection, Engine
-from typing_extensions import override
 
 from convergence import concurrency
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, UpdateResource
@@ -24,7 +23,7 @@ from convergence.db.connections import failures
 from convergence.db.connections.drivers import read_alone
 from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.stale_reads import assumption, require_checked
-from convergence.db.statements.applying.apply import NO_FOLLOW_UP, FollowUp, apply
+from convergence.db.statements.applying.apply import FollowUp, apply
 from convergence.db.statements.applying.changing import BeginNode
 from convergence.db.statements.applying.outbox import Audience, hearing, needs_notification, write_outbox
 from convergence.db.statements.applying.statistics import grown_by, look_at
@@ -163,12 +162,12 @@ class Store:
             if follow is not None:
                 follow.after = decision.effects
             batch = StatementBatch(connection)
-            ready = _carried_out(batch, decision.effects, self._audience_of(view), follow or NO_FOLLOW_UP)
+            _carry_out(batch, decision.effects, self._audience_of(view), follow)
             batch.send_with_commit()
             with batch.refused():
                 self.commit(connection, decide, decision.verdict)
         self._look_at_what_has_grown(decision.effects)
-        committed = Committed.of(decision, ready)
+        committed = Committed.of(decision, batch.ready)
         return committed if follow is None else follow.on(committed)
 
     def _look_at_what_has_grown(self, effects: Sequence[Effect]) -> None:
@@ -210,7 +209,7 @@ class Store:
                 connection.rollback()
                 return ()
             effects = tuple(itertools.chain.from_iterable(each.effects for each in decided))
-            _carried_out(batch, effects, self._audience, NO_FOLLOW_UP)
+            _carry_out(batch, effects, self._audience)
             batch.send_with_commit()
             with batch.refused():
                 self.commit(connection, decide, [each.verdict for each in decided])
@@ -227,9 +226,9 @@ class Store:
         :returns: see `convergence.db.statements.applying.apply.apply`.
         """
         batch = StatementBatch(connection)
-        ready = _carried_out(batch, effects, self._audience, NO_FOLLOW_UP)
+        _carry_out(batch, effects, self._audience)
         batch.end()
-        return ready
+        return batch.ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
         """Commit what was written.
@@ -265,14 +264,14 @@ class Store:
             yield connection
 
 
-def _carried_out(batch: StatementBatch, effects: Sequence[Effect], audience: Audience, sequel: FollowUp) -> Ready:
-    # Others wait for the rows that are arrived at: what is to be told is found out before.
+def _carry_out(
+    batch: StatementBatch, effects: Sequence[Effect], audience: Audience, follow_up: FollowUp | None = None
+) -> None:
+    # Other transactions wait for the nodes that are arrived at: notifications are read and written before.
     first, last = _arriving_last(effects) if needs_notification(effects, audience) else ((), effects)
-    ready: Ready = []
-    apply(batch, first, ready)
+    apply(batch, first)
     write_outbox(batch, effects, audience)
-    apply(batch, last, ready, sequel)
-    return ready
+    apply(batch, last, follow_up)
 
 
 def _arriving_last(effects: Sequence[Effect]) -> tuple[Sequence[Effect], Sequence[Effect]]:
@@ -284,7 +283,7 @@ def _arriving_last(effects: Sequence[Effect]) -> tuple[Sequence[Effect], Sequenc
     return effects[:place], effects[place:]
 
 
-class _Follow(FollowUp):
+class _Follow:
     """Decides about the node that follows, inside the transaction that finishes another one.
 
     :ivar after: the effects of the decision that finishes that one.
@@ -295,21 +294,11 @@ class _Follow(FollowUp):
         self._audience = audience
         self._begun: tuple[int, Decision[Any]] | None = None
         self.after: Sequence[Effect] = ()
-        self.looks_before_arrival = following.number is not None
-        self.looks_after_arrival = following.number is None
+        self.comes_first = following.number is not None
 
-    @override
-    def before_arrival(self, batch: StatementBatch) -> Sequence[Effect]:
-        """As the base class."""
-        return self._effects(batch, self._following.number)
-
-    @override
-    def after_arrival(self, batch: StatementBatch, ready: Ready) -> Sequence[Effect]:
-        """As the base class."""
-        number = self._following.first_of(ready)
-        return self._effects(batch, self._following.otherwise() if number is None else number)
-
-    def _effects(self, batch: StatementBatch, number: int | None) -> Sequence[Effect]:
+    def effects(self, batch: StatementBatch) -> Sequence[Effect]:
+        """See `convergence.db.statements.applying.apply.FollowUp`."""
+        number = self._number(batch.ready)
         if number is None:
             return ()
         scope = self._following.scope(number, self.after)
@@ -326,6 +315,12 @@ class _Follow(FollowUp):
         decision = replace(decision, effects=tuple(_held_against(view, effect) for effect in decision.effects))
         self._begun = (number, decision)
         return decision.effects
+
+    def _number(self, ready: Ready) -> int | None:
+        if self.comes_first:
+            return self._following.number
+        number = self._following.first_of(ready)
+        return self._following.otherwise() if number is None else number
 
     def on(self, committed: Committed[V]) -> Committed[V]:
         """What the transaction came to, with what came of the node that follows."""

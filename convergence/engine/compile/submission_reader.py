@@ -1,4 +1,4 @@
-"""What users send, in whatever form, as what it says."""
+"""Reads the templates and environments that users send, in each form that a request allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from convergence.engine.compile.submission import Submission
 from convergence.template.environment import VALUES
 from convergence.template.merging import laid_over, merge_environments
 from convergence.template.problems import Problems
-from convergence.template.sources import read
+from convergence.template.sources import read as read_source
 
 GivenEnvironment = Mapping[str, Json] | str
 """What a user sends as an environment: a map, or its text."""
@@ -30,7 +30,7 @@ class SubmissionReader:
         self._accepted = installation
         self._declared: LastUsed[Mapping[str, template.Parameter]] = LastUsed(most_bytes)
 
-    def submission(
+    def read(
         self,
         source: str | Mapping[str, Json],
         params: GivenEnvironment | Sequence[GivenEnvironment] | None = None,
@@ -76,7 +76,7 @@ class SubmissionReader:
         :raises StackValidationFailed: it is not even a document.
         """
         problems = Problems()
-        root = read(source, 'template', self._limits, problems).root
+        root = read_source(source, 'template', self._limits, problems).root
         problems.raise_any()
         return dict(root) if isinstance(root, dict) else {}
 
@@ -97,7 +97,7 @@ class SubmissionReader:
 
     def _sections(self, text: str) -> dict[str, Json]:
         problems = Problems()
-        root = read(text, 'environment', self._limits, problems).root if text.strip() else {}
+        root = read_source(text, 'environment', self._limits, problems).root if text.strip() else {}
         problems.raise_any()
         if not isinstance(root, dict):
             raise errors.StackValidationFailed('The environment is not a valid YAML mapping data type.')

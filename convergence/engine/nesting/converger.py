@@ -14,14 +14,15 @@ from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.engine.callers.permits import Permits
-from convergence.engine.compile.goal_rows import template_row
 from convergence.engine.compile.nested_content import name_of
 from convergence.engine.compile.submission import Submission
-from convergence.engine.nesting.desired import DesiredStacks, NestingResource, adopted_by
+from convergence.engine.nesting.claimed import NestingResource
+from convergence.engine.nesting.desired import DesiredStacks, adopted_by
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.starts import NestedStart, NestedStarts
 from convergence.engine.traversals.refusals import may_be_given
-from convergence.engine.traversals.traversals import Overtaken, Traversals
+from convergence.engine.traversals.start import TraversalStart
+from convergence.engine.traversals.traversals import Overtaken
 from convergence.resources.nesting import NestedStep
 from convergence.values import replace
 
@@ -44,27 +45,22 @@ class NestingLimits:
 class NestedConverger:
     """Leads nested stacks to the goals that they are given.
 
-    :param wants: asks the types of the resources.
+    :param desired: asks resource types for the stacks that their resources need.
     """
 
     def __init__(
         self,
         reader: ReaderPort,
-        traversals: Traversals,
-        wants: DesiredStacks,
+        desired: DesiredStacks,
         snapshots: NestedSnapshots,
-        beginnings: NestedStarts,
+        starts: NestedStarts,
         limits: NestingLimits,
-        new_id: Callable[[], str],
     ) -> None:
         self._reader = reader
-        self._traversals = traversals
-        self._wants = wants
-        self._templates = wants.templates
+        self._desired = desired
         self._snapshots = snapshots
-        self._beginnings = beginnings
+        self._starts = starts
         self._limits = limits
-        self._new_id = new_id
 
     def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         """Lead a nested stack to what its resource wants; make it where it is not there.
@@ -75,7 +71,7 @@ class NestedConverger:
         kept = self._snapshots.wanted(held)
         if kept is not None:
             return self._bring_back(held, fence, present, kept)
-        submission, wanted = self._wants.of(held, present)
+        submission, wanted = self._desired.of(held, present)
         held = replace(held, begun=NestedStep(more=wanted.more, pause_s=wanted.pause_s))
         if present is None:
             return self._create(held, fence, submission, wanted.timeout_mins)
@@ -89,7 +85,7 @@ class NestedConverger:
             return self._create(held, fence, submission, None, kept)
         last = self._reader.traversal(present.traversal_id or '')
         if present.action is Action.RESTORE and present.status is not Status.FAILED and held.is_served_by(last):
-            self._beginnings.confirm(held, fence, present)
+            self._starts.confirm(held, fence, present)
             return NestedStep((present.traversal_id or '') if present.status is Status.IN_PROGRESS else '')
         return self._give_goal(held, fence, present, submission, None, kept)
 
@@ -131,21 +127,21 @@ class NestedConverger:
         held, request, compiled = self._with_goal(held, fence, action, stack, submission, kept=kept)
         if adopts:
             request = replace(request, offered=adopted_by(held.row))
-        return replace(self._beginnings.create(stack, held, request), then=lambda: self._keep(stack, request, compiled))
+        return NestedStart(TraversalStart.of_new(stack, request, held.handoff), held, compiled)
 
     def _update(
         self, held: NestingResource, fence: int, present: Stack, submission: Submission, timeout_mins: int | None
     ) -> NestedStep | NestedStart:
-        before = self._templates.submitted(present.template_id or '')
+        before = self._desired.submissions.of_template(present.template_id or '')
         if before is not None and before.is_like(submission):
             running = self._reader.traversal(present.traversal_id or '')
             if present.status is Status.IN_PROGRESS and present.action in _GIVEN and held.is_served_by(running):
-                self._beginnings.confirm(held, fence, present)
+                self._starts.confirm(held, fence, present)
                 return replace(held.begun, traversal_id=present.traversal_id or '')
             is_there = present.status is Status.COMPLETE and present.action not in (Action.SUSPEND, Action.ROLLBACK)
             compared = not held.traversal.observes or (held.is_served_by(running) and present.action in _GIVEN)
             if is_there and compared and is_tidy(self._reader.resources(present.id)):
-                self._beginnings.confirm(held, fence, present)
+                self._starts.confirm(held, fence, present)
                 return held.begun
         return self._give_goal(held, fence, present, submission, timeout_mins)
 
@@ -170,9 +166,7 @@ class NestedConverger:
         held, request, compiled = self._with_goal(held, fence, action, present, submission, may, kept)
         if timeout_mins is not None:
             request = replace(request, stack_changes={**request.stack_changes, 'timeout_mins': timeout_mins})
-        return replace(
-            self._beginnings.start(present, held, request), then=lambda: self._keep(present, request, compiled)
-        )
+        return NestedStart.of(present, held, request, compiled)
 
     def _with_goal(
         self,
@@ -192,29 +186,8 @@ class NestedConverger:
             # Whoever has updated the nested stack by itself has said nothing about what it is given from above.
             stack_changes={'type_rules': held.stack.type_rules, 'credentials_id': None},
         )
-        request, compiled = self._towards(stack, submission, Permits(held.stack.type_rules), request)
+        request, compiled = self._starts.with_goal(stack, submission, Permits(held.stack.type_rules), request)
         held = replace(held, begun=replace(held.begun, is_silent=not compiled.outputs))
         if kept is not None:
             request = replace(request, goal=self._snapshots.plans.brought_back(request.goal, kept))
-        return held, self._beginnings.request(held, fence, request, also), compiled
-
-    def _towards(
-        self, stack: Stack, submission: Submission, permits: Permits, request: Request
-    ) -> tuple[Request, template.Compiled]:
-        compiled = self._templates.compile(stack, submission, permits)
-        row = template_row(self._new_id(), stack.id, submission, compiled)
-        return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
-
-    def give(self, stack: Stack, submission: Submission, permits: Permits, request: Request, resource_id: str) -> None:
-        """Give a nested stack another goal that its resource has not asked for.
-
-        :param request: all but the goal.
-        :param resource_id: the row whose object the stack is: the request's guard sees it, locked.
-        """
-        request, compiled = self._towards(stack, submission, permits, request)
-        self._traversals.start(stack, request, resource_id)
-        self._keep(stack, request, compiled)
-
-    def _keep(self, stack: Stack, request: Request, compiled: template.Compiled) -> None:
-        assert request.template is not None
-        self._templates.keep(stack, request.template, compiled)
+        return held, self._starts.request(held, fence, request, also), compiled

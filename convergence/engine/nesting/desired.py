@@ -3,81 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors, template
 from convergence.core.adoption import ADOPTED, brings_nested
-from convergence.core.handoff import Handoff
 from convergence.core.model import Action, Definition, Status
-from convergence.core.nesting import may_act
 from convergence.core.request import Offer
-from convergence.core.rows import Resource, Stack, Traversal
-from convergence.core.views import PlanView
+from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service
 from convergence.documents import Document
 from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.nested_content import UPDATE_POLICY, asked_inside, facade_of, submission_of
-from convergence.engine.compile.nested_templates import NestedTemplates
+from convergence.engine.compile.stored_submissions import StoredSubmissions
 from convergence.engine.compile.submission import Submission
+from convergence.engine.nesting.claimed import NestingResource
 from convergence.engine.operations.adoption import offered_by
 from convergence.engine.traversals.traversals import Overtaken
 from convergence.resources.builtin.groups.members import output_of
 from convergence.resources.contract import Call, PluginFailure, ResourceType
 from convergence.resources.invocation import Subject, build_call
 from convergence.resources.nested import NestedType
-from convergence.resources.nesting import DesiredStack, Member, NestedStep, NestingContext, RequiredResource
+from convergence.resources.nesting import DesiredStack, Member, NestingContext, RequiredResource
 from convergence.resources.registry import Registry
 from convergence.resources.scaling import COOLDOWNS
 from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.values import replace
-
-
-@dataclass(frozen=True, slots=True)
-class NestingResource:
-    """The row of a resource that is a nested stack, as a request names it, and what belongs to it.
-
-    :param present: the nested stack, deleted or not; None before it is there.
-    :param step: how many steps of the action have been taken before.
-    :param handoff: the row, if the caller lets the engine release it.
-    :param begun: what is known of what is begun for the nested stack, before it is.
-    :param has_snapshots: whether there are snapshots of the nested stack.
-    :param ends: under `TELLS`, what the resource tells when the nested stack is as it is wanted and has no outputs, if
-        that is known. None: its end does not finish the resource.
-    """
-
-    row: Resource
-    stack: Stack
-    traversal: Traversal
-    present: Stack | None = None
-    step: int = 0
-    handoff: Handoff | None = None
-    begun: NestedStep = field(default_factory=NestedStep)
-    has_snapshots: bool = True
-    ends: Document | None = None
-
-    def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
-        """Refuses what comes late."""
-        stack_id = self.row.token or ''
-
-        def guard(view: PlanView) -> None:
-            if not may_act(view.parent, stack_id, fence):
-                raise errors.Conflict(f'resource {self.row.name} is held by somebody else by now, or by nobody')
-            also(view)
-
-        return guard
-
-    def is_served_by(self, running: Traversal | None) -> bool:
-        """Whether what a nested stack is doing is what was begun for this very traversal of the stack around it."""
-        if running is None or (self.traversal.observes and not running.observes):
-            return False
-        return running.for_parent and running.deadline == self.deadline()
-
-    def deadline(self) -> float:
-        """When nobody waits for the nested stack any longer."""
-        own = self.row.deadline
-        return self.traversal.deadline if own is None else min(own, self.traversal.deadline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +71,13 @@ class RestingGroup:
 class DesiredStacks:
     """Asks the types of resources what stacks they want.
 
-    :ivar templates: compiles what they want.
+    :ivar submissions: those of stored templates.
     """
 
     def __init__(self, reader: ReaderPort, compiler: TemplateCompiler, types: Registry) -> None:
         self._reader = reader
         self._compiler = compiler
-        self.templates = NestedTemplates(reader, compiler)
+        self.submissions = StoredSubmissions(reader, compiler.submissions)
         self._types = types
 
     def of(self, held: NestingResource, present: Stack | None) -> tuple[Submission, DesiredStack]:
@@ -135,7 +87,7 @@ class DesiredStacks:
         assert isinstance(kind, NestedType)
         if pending is None:
             raise errors.Conflict(f'resource {row.name} has come to rest')
-        parent = self.templates.submitted(pending.template_id or '')
+        parent = self.submissions.of_template(pending.template_id or '')
         if parent is None:
             raise Overtaken(f'stack {held.stack.name} has got another goal')
 
@@ -162,7 +114,7 @@ class DesiredStacks:
         :param present: its nested stack.
         :raises Overtaken: what it was made from is gone.
         """
-        parent, definition = self.templates.submitted(row.template_id or ''), row.definition
+        parent, definition = self.submissions.of_template(row.template_id or ''), row.definition
         if parent is None or definition is None:
             raise Overtaken(f'stack {stack.name} has got another goal')
         kind = self._types.get(row.type)
@@ -187,12 +139,12 @@ class DesiredStacks:
         """
         now = None
         if present is not None and present.template_id is not None:
-            now = self.templates.submitted(present.template_id)
+            now = self.submissions.of_template(present.template_id)
             if now is None:
                 raise Overtaken(f'stack {present.name} has got another goal, or a database does not show it yet')
         return NestingContext(
             files=parent.files,
-            present=self.templates.document(now.template) if now is not None else None,
+            present=self.submissions.document(now.template) if now is not None else None,
             members=lambda: self._members(present),
             present_parameters=_parameters(now),
             update_policy=self._policy(definition),
@@ -207,14 +159,14 @@ class DesiredStacks:
             return None
         row, made_from = found[0], found[0].definition
         try:
-            metadata = template.resolve(made_from.metadata, {}, self._compiler.yaql)
+            metadata = template.resolve(made_from.metadata, {}, self._compiler.analyser.yaql)
         except template.EvaluationFailed:
             metadata = {}
         masked_paths = tuple((PROPERTIES, *path) for path in within(made_from.masked_paths, PROPERTIES))
         return RequiredResource(row.properties, metadata if isinstance(metadata, dict) else {}, masked_paths)
 
     def _policy(self, definition: Definition) -> Document:
-        policy = template.resolve(definition.update_policy, {}, self._compiler.yaql)
+        policy = template.resolve(definition.update_policy, {}, self._compiler.analyser.yaql)
         return policy if isinstance(policy, dict) else {}
 
     def _members(self, stack: Stack | None) -> tuple[Member, ...]:

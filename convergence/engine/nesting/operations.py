@@ -15,29 +15,24 @@ from functools import partial
 
 from convergence import errors
 from convergence.core.handoff import Handoff
-from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status, TraversalStatus
-from convergence.core.nesting import is_wanted, may_act
+from convergence.core.model import PERFORMED, Action, DeletionPolicy, Goal, NodeStatus, Status
 from convergence.core.request import Request
-from convergence.core.rows import Resource, Stack
+from convergence.core.rows import Stack
 from convergence.core.views import PlanView
-from convergence.db.ports import Ports
+from convergence.db.ports import ReaderPort
 from convergence.db.records import NestingRow
-from convergence.db.scopes import StackAlone
 from convergence.db.transaction import LAST
 from convergence.documents import Document
 from convergence.engine.callers.caller import Caller
-from convergence.engine.compile.compiler import TemplateCompiler
-from convergence.engine.nesting.converger import NestedConverger, NestingLimits
-from convergence.engine.nesting.desired import DesiredStacks, NestingResource
+from convergence.engine.nesting.claimed import NestingResource, claimed
+from convergence.engine.nesting.converger import NestedConverger
 from convergence.engine.nesting.releases import Releases
 from convergence.engine.nesting.snapshots import NestedSnapshots
 from convergence.engine.nesting.starts import NestedStart, NestedStarts, carefully, started_before
 from convergence.engine.operations.actions import Present
-from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.traversals.refusals import may_perform
-from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
+from convergence.engine.traversals.traversals import ROUNDS, Overtaken
 from convergence.resources.nesting import NestedStep
-from convergence.resources.registry import Registry
 from convergence.values import replace
 
 LOG = logging.getLogger(__name__)
@@ -60,18 +55,6 @@ class _Asked:
     ends: Document | None = None
 
 
-def _held(asked: _Asked, rows: Mapping[str, NestingRow]) -> NestingResource:
-    """What belongs to a row that the caller says to hold.
-
-    :raises Conflict: it does not.
-    """
-    found = rows.get(asked.resource_id)
-    if found is None or found.row.fence != asked.fence or found.row.token is None:
-        raise errors.Conflict(f'resource {asked.resource_id} is held by somebody else by now')
-    has = found.has_snapshots
-    return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
-
-
 def _answer(step: NestedStep) -> Document:
     return asdict(step)
 
@@ -79,35 +62,32 @@ def _answer(step: NestedStep) -> Document:
 _ASKED = frozenset(each.name for each in fields(_Asked))
 
 
-class Nesting:
-    """Gives nested stacks something to do on behalf of the resources that they are the objects of.
+class NestedOperations:
+    """Operations on nested stacks that workers request on behalf of the resources whose objects the stacks are.
 
-    :ivar wants: asks the types of those resources.
-    :ivar given: leads the stacks to what the resources want.
-    :ivar snapshots: their parts in the snapshots of the stacks that they are in.
-    :ivar release: see `Releases.release`.
+    :param converger: leads the stacks to their desired goals.
+    :param releases: makes nested stacks independent.
+    :param present: reads the present goals of stacks.
+    :ivar snapshots: takes and deletes the snapshots of nested stacks.
     """
 
     def __init__(
         self,
-        ports: Ports,
-        compiler: TemplateCompiler,
-        traversals: Traversals,
-        types: Registry,
-        limits: NestingLimits,
-        new_id: Callable[[], str],
+        reader: ReaderPort,
+        converger: NestedConverger,
+        snapshots: NestedSnapshots,
+        starts: NestedStarts,
+        releases: Releases,
+        present: Present,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._reader = reader = ports.reader
+        self._reader = reader
+        self._converger = converger
+        self.snapshots = snapshots
+        self._starts = starts
+        self._releases = releases
+        self._present = present
         self._clock = clock
-        self._traversals = traversals
-        self.wants = DesiredStacks(reader, compiler, types)
-        self.release = Releases(ports, types, traversals).release
-        self._present = Present(reader, compiler)
-        self._beginnings = NestedStarts(traversals, types, new_id)
-        plans = SnapshotPlans(reader, compiler, ports.snapshots)
-        self.snapshots = NestedSnapshots(plans, ports.snapshots, traversals, self._beginnings)
-        self.given = NestedConverger(reader, traversals, self.wants, self.snapshots, self._beginnings, limits, new_id)
 
     # --- operations -------------------------------------------------------------------------------------------
 
@@ -147,7 +127,7 @@ class Nesting:
         for each in every:
             is_late = bool(prepared) and self._clock() >= until
             prepared.append(None if is_late else carefully(each.resource_id, partial(self._prepared, each, rows)))
-        steps = self._beginnings.begin_all(prepared, lambda: self._clock() >= until)
+        steps = self._starts.begin_all(prepared, lambda: self._clock() >= until)
         return [None if step is None else _answer(step) for step in steps]
 
     def _begin(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document:
@@ -155,13 +135,13 @@ class Nesting:
         for _ in range(ROUNDS):
             try:
                 found = self._prepared(asked, rows)
-                return _answer(self._beginnings.begin(found) if isinstance(found, NestedStart) else found)
+                return _answer(self._starts.begin(found) if isinstance(found, NestedStart) else found)
             except (Overtaken, errors.StackExists, errors.EntityNotFound):
                 rows = self._rows([asked.resource_id])
         raise errors.Conflict(f'the nested stack {asked.resource_id} keeps changing')
 
     def _prepared(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> NestedStep | NestedStart:
-        held = replace(_held(asked, rows), step=asked.step, ends=asked.ends)
+        held = replace(claimed(asked.resource_id, asked.fence, rows), step=asked.step, ends=asked.ends)
         if asked.node is not None:
             claimed_for = (held.traversal.id, asked.node)
             held = replace(held, handoff=Handoff(asked.resource_id, claimed_for, asked.ends is not None))
@@ -169,29 +149,6 @@ class Nesting:
 
     def _rows(self, resource_ids: Sequence[str]) -> dict[str, NestingRow]:
         return {found.row.id: found for found in self._reader.nesting(resource_ids)}
-
-    def cancel_nested_stack(self, context: Caller, resource_id: str, fence: int) -> None:
-        """Stop what a nested stack does on behalf of its resource. Of one at rest: nothing."""
-        held = _held(_Asked(resource_id, fence), self._rows([resource_id]))
-        self._cancel(held.row, lambda view: may_act(view.parent, held.row.token or '', fence))
-
-    def cancel_unwanted(self, stack_id: str, resource_id: str) -> None:
-        """A nested stack does something on behalf of a resource that does not want it any more: stop it."""
-        row = self._reader.resource(resource_id)
-        stack = self._reader.stack(stack_id)
-        if stack is None or stack.status is not Status.IN_PROGRESS:
-            return
-        self._stop(stack, resource_id, lambda view: not is_wanted(view.parent))
-        if row is None:
-            self.release(stack_id, resource_id)
-
-    def cancel_with(self, stack_id: str, resource_id: str) -> None:
-        """A nested stack works on behalf of a stack that is being cancelled: it begins nothing more, too."""
-        row = self._reader.resource(resource_id)
-        stack = self._reader.stack(row.stack_id) if row is not None else None
-        around = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
-        if around is not None and around.status is TraversalStatus.CANCELLING:
-            self._traversals.cancel_with(around, stack_id, resource_id)
 
     # --- acting -----------------------------------------------------------------------------------------------
 
@@ -213,21 +170,21 @@ class Nesting:
             return self._remove(held, fence, present)
         if action in PERFORMED:
             return self._perform(held, fence, present)
-        return self.given.converge(held, fence, present)
+        return self._converger.converge(held, fence, present)
 
     def _remove(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         if present is None:
             return NestedStep(is_gone=True)
         definition = held.row.definition
         if not held.traversal.retains and definition and definition.deletion_policy is DeletionPolicy.RETAIN:
-            self.release(present.id, held.row.id)
+            self._releases.release(present.id, held.row.id)
             return NestedStep(is_gone=True)
         is_deleting = (present.action, present.status) == (Action.DELETE, Status.IN_PROGRESS)
         running = self._reader.traversal(present.traversal_id or '') if is_deleting else None
         if running is not None and (running.retains or not held.traversal.retains):
-            self._beginnings.confirm(held, fence, present)
+            self._starts.confirm(held, fence, present)
             return NestedStep(running.id)
-        request = self._beginnings.request(
+        request = self._starts.request(
             held,
             fence,
             Request(
@@ -238,17 +195,17 @@ class Nesting:
                 beside=self.snapshots.going(held, present),
             ),
         )
-        return self._beginnings.start(present, held, request)
+        return NestedStart.of(present, held, request)
 
     def _perform(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
         action = held.row.action
         if present is None:
             return NestedStep(is_gone=True)
         if (present.action, present.status) == (action, Status.IN_PROGRESS):
-            self._beginnings.confirm(held, fence, present)
+            self._starts.confirm(held, fence, present)
             return NestedStep(present.traversal_id or '')
         if (present.action, present.status) == (action, Status.COMPLETE) and action in _STAYS:
-            self._beginnings.confirm(held, fence, present)
+            self._starts.confirm(held, fence, present)
             return NestedStep()
         if action is Action.SNAPSHOT:
             return self.snapshots.take(held, fence, present)
@@ -261,22 +218,5 @@ class Nesting:
             if view.stack.traversal_id != present.traversal_id:
                 raise Overtaken(f'stack {present.name} has moved on')
 
-        request = self._beginnings.request(held, fence, Request(action, goal, template=row), still)
-        return self._beginnings.start(present, held, request)
-
-    # --- stopping ---------------------------------------------------------------------------------------------
-
-    def _cancel(self, row: Resource, may: Callable[[PlanView], bool]) -> None:
-        stack = self._reader.stack(row.token or '')
-        if stack is not None and stack.deleted_at is None:
-            self._stop(stack, row.id, may)
-
-    def _stop(self, stack: Stack, resource_id: str, may: Callable[[PlanView], bool]) -> None:
-        """Cancel without a rollback, if that still makes sense when everything is locked."""
-
-        def wanted(view: PlanView) -> bool:
-            busy = view.stack is not None and view.stack.status is Status.IN_PROGRESS
-            ours = view.traversal is not None and view.traversal.for_parent
-            return busy and ours and may(view)
-
-        self._traversals.stop(StackAlone(stack.id, resource_id), wanted)
+        request = self._starts.request(held, fence, Request(action, goal, template=row), still)
+        return NestedStart.of(present, held, request)

@@ -13,7 +13,7 @@ from convergence.core.views import PlanView
 from convergence.db.ports import SnapshotsPort
 from convergence.db.scopes import StackAlone
 from convergence.engine.callers.caller import Caller
-from convergence.engine.nesting.desired import NestingResource
+from convergence.engine.nesting.claimed import NestingResource
 from convergence.engine.nesting.starts import NestedStart, NestedStarts
 from convergence.engine.operations.snapshot_plans import SnapshotPlans
 from convergence.engine.traversals.refusals import may_perform
@@ -25,13 +25,11 @@ from convergence.resources.nesting import NestedStep
 class NestedSnapshots:
     """Takes and deletes the parts that nested stacks have in the snapshots of others."""
 
-    def __init__(
-        self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, beginnings: NestedStarts
-    ) -> None:
+    def __init__(self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, starts: NestedStarts) -> None:
         self.plans = plans
         self._rows = rows
         self._traversals = traversals
-        self._beginnings = beginnings
+        self._starts = starts
 
     def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep | NestedStart:
         """Begin to take the part of a stack, unless that is done.
@@ -43,11 +41,11 @@ class NestedSnapshots:
         if taken is None:
             may_perform(present, Action.SNAPSHOT)
             request = self.plans.taking(present, snapshot_id, part_of=held.traversal.id)
-            request = self._beginnings.request(held, fence, request, request.guard)
-            return self._beginnings.start(present, held, request)
+            request = self._starts.request(held, fence, request, request.guard)
+            return NestedStart.of(present, held, request)
         if taken.status is Status.FAILED:
             raise errors.Invalid(taken.status_reason)
-        self._beginnings.confirm(held, fence, present)
+        self._starts.confirm(held, fence, present)
         return NestedStep(snapshot_id if taken.status is Status.IN_PROGRESS else '')
 
     def delete_nested_snapshot(self, context: Caller, stack_id: str, snapshot_id: str) -> None:

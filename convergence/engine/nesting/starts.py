@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from convergence import errors
+from convergence import errors, template
 from convergence.core.effects import Decision, Effect
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.nesting import park
@@ -17,7 +17,11 @@ from convergence.core.rows import Stack
 from convergence.core.upwards import TELLS, progress_towards
 from convergence.core.views import PlanView
 from convergence.db.scopes import StackAlone
-from convergence.engine.nesting.desired import NestingResource
+from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.compiler import TemplateCompiler
+from convergence.engine.compile.goal_rows import template_row
+from convergence.engine.compile.submission import Submission
+from convergence.engine.nesting.claimed import NestingResource
 from convergence.engine.traversals.start import TraversalStart
 from convergence.engine.traversals.traversals import Overtaken, Traversals
 from convergence.resources.nested import NestedType, begun_of, progress_of
@@ -38,33 +42,55 @@ class NestedStart:
     """What a nested stack is about to begin.
 
     :param held: the resource whose object it is.
-    :param then: done when it has begun.
+    :param compiled: the goal, to be cached once the stack has begun; None: the request gives no new goal.
     """
 
     start: TraversalStart
     held: NestingResource
-    then: Callable[[], None] = lambda: None
+    compiled: template.Compiled | None = None
+
+    @classmethod
+    def of(
+        cls, stack: Stack, held: NestingResource, request: Request, compiled: template.Compiled | None = None
+    ) -> NestedStart:
+        """A request to a stack that exists."""
+        return cls(TraversalStart.of(stack, request, held.row.id, held.handoff), held, compiled)
 
     def fits(self, room: int) -> bool:
         """Whether it may begin together with others, and is no larger."""
         size = self.start.size
         return self.held.handoff is not None and size is not None and size <= room
 
-    def begun(self, planned: Planned) -> NestedStep:
-        """What is answered when it has begun."""
-        self.then()
-        handoff, traversal_id = self.held.handoff, planned.traversal.id
-        released = handoff.released(traversal_id, planned.checks) if handoff and planned.releases(handoff) else None
-        return replace(self.held.begun, traversal_id=traversal_id, handoff=released)
-
 
 class NestedStarts:
     """Begins operations on nested stacks, on behalf of the resources that they are the objects of."""
 
-    def __init__(self, traversals: Traversals, types: Registry, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, traversals: Traversals, compiler: TemplateCompiler, types: Registry, new_id: Callable[[], str]
+    ) -> None:
         self._traversals = traversals
+        self._compiler = compiler
         self._types = types
         self._new_id = new_id
+
+    def with_goal(
+        self, stack: Stack, submission: Submission, permits: Permits, request: Request
+    ) -> tuple[Request, template.Compiled]:
+        """Compile a submission, and complete a request with the goal and its row."""
+        compiled = self._compiler.compile(stack, submission, permits, trusting=True)
+        row = template_row(self._new_id(), stack.id, submission, compiled)
+        return replace(request, goal=compiled.goal, template=row, is_new_template=True), compiled
+
+    def give(self, stack: Stack, submission: Submission, permits: Permits, request: Request, resource_id: str) -> None:
+        """Give a nested stack a goal that its resource has not requested.
+
+        :param request: all but the goal.
+        :param resource_id: the row whose object the stack is: the request's guard sees it, locked.
+        """
+        request, compiled = self.with_goal(stack, submission, permits, request)
+        self._traversals.start(stack, request, resource_id)
+        assert request.template is not None
+        self._compiler.keep(stack, request.template, compiled)
 
     def request(
         self, held: NestingResource, fence: int, request: Request, also: Callable[[PlanView], None] = lambda view: None
@@ -118,20 +144,12 @@ class NestedStarts:
 
         self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
 
-    def start(self, stack: Stack, held: NestingResource, request: Request) -> NestedStart:
-        """A request to a stack that is there."""
-        return NestedStart(TraversalStart.of(stack, request, held.row.id, held.handoff), held)
-
-    def create(self, stack: Stack, held: NestingResource, request: Request) -> NestedStart:
-        """A request with which a stack is stored."""
-        return NestedStart(TraversalStart.of_new(stack, request, held.handoff), held)
-
     def begin(self, beginning: NestedStart) -> NestedStep:
         """Have it begin.
 
         :raises ConvergenceError: see `Traversals.begin`.
         """
-        return beginning.begun(self._traversals.begin(beginning.start))
+        return self._begun(beginning, self._traversals.begin(beginning.start))
 
     def begin_all(
         self, prepared: Sequence[NestedStep | NestedStart | None], is_late: Callable[[], bool]
@@ -169,9 +187,18 @@ class NestedStarts:
         ids = ', '.join(each.held.row.id for each in some.values())
         planned = carefully(ids, partial(self._traversals.begin_together, starts)) or [None] * len(starts)
         return {
-            place: None if plan is None else carefully(each.held.row.id, partial(each.begun, plan))
+            place: None if plan is None else carefully(each.held.row.id, partial(self._begun, each, plan))
             for (place, each), plan in zip(some.items(), planned, strict=True)
         }
+
+    def _begun(self, beginning: NestedStart, planned: Planned) -> NestedStep:
+        """The answer to a request that has begun something."""
+        start, held = beginning.start, beginning.held
+        if beginning.compiled is not None and start.request.template is not None:
+            self._compiler.keep(start.stack, start.request.template, beginning.compiled)
+        handoff, traversal_id = held.handoff, planned.traversal.id
+        released = handoff.released(traversal_id, planned.checks) if handoff and planned.releases(handoff) else None
+        return replace(held.begun, traversal_id=traversal_id, handoff=released)
 
 
 def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convergence import errors, signing, template
@@ -22,6 +22,8 @@ from convergence.engine.reads import formats
 from convergence.engine.reads.reading import Reading
 from convergence.engine.traversals.refusals import busy
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
+from convergence.resources.registry import Registry
+from convergence.resources.secrets import known_secrets
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import METADATA, within
 
@@ -31,20 +33,20 @@ def data_of(
     content: Document,
     rows: Sequence[Resource],
     parameters: Mapping[str, template.Parameter] | None,
-    secrets_of: Callable[[Resource], Iterable[str]],
+    types: Registry,
     nested: Mapping[str, Document] | None = None,
 ) -> Document:
     """Everything that is needed to adopt the objects of a stack; the values of hidden parameters are masked.
 
     :param content: its template, environment and files; the template as a map.
     :param parameters: what the template declares; where that is not known (None), every value is masked.
-    :param secrets_of: what is masked in what is known of a resource.
+    :param types: declare which values are secret.
     :param nested: the same of the stacks that are the objects of rows, by the keys of the rows.
     """
     shown = in_service(rows, stack.template_id)
 
     def resource(row: Resource) -> Document:
-        document = without(_resource(row), secrets_of(row))
+        document = without(_resource(row), known_secrets(row, types))
         below = (nested or {}).get(row.id) or row.data.get(ADOPTED)
         return nested_data(document, below) if isinstance(below, dict) else document
 
@@ -161,7 +163,7 @@ class Abandonment(Reading[ReaderPort]):
         """What a stack was asked to be, and the parameters that its template declares."""
         submission = Submission.from_content(self._template(stack).content)
         compiled = self._compiled(stack)
-        content = {**submission.content(), 'template': self._compiler.document(submission.template)}
+        content = {**submission.content(), 'template': self._compiler.submissions.document(submission.template)}
         return content, compiled.parameters if compiled else None
 
     def _data(
@@ -172,7 +174,7 @@ class Abandonment(Reading[ReaderPort]):
         nested: Mapping[str, Document] | None = None,
     ) -> Document:
         parts, parameters = content or self._content(stack)
-        return data_of(stack, parts, rows, parameters, self._compiler.secrets_of, nested)
+        return data_of(stack, parts, rows, parameters, self._compiler.types, nested)
 
     def _below(self, rows: Sequence[Resource], *, at_rest: bool = False) -> dict[str, Document]:
         """The data of the stacks that are the objects of some rows, by the keys of those.

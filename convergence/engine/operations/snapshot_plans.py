@@ -43,7 +43,7 @@ class SnapshotPlans:
         def beside(view: PlanView) -> tuple[Effect, ...]:
             now = view.stack
             assert now is not None
-            resources = data_of(now, {**content}, view.resources, None, self._compiler.secrets_of)['resources']
+            resources = data_of(now, {**content}, view.resources, None, self._compiler.types)['resources']
             for each in resources.values():
                 del each['resource_data']  # private to the types; whoever restores has it in the rows and items
             whole: dict[str, Json] = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}

@@ -170,7 +170,7 @@ class Snapshots:
             'id': stack.id,
             'project_id': stack.project_id,
             'tags': snapshot.content.get('tags'),
-            'template': self._compiler.document(submission.template),
+            'template': self._compiler.submissions.document(submission.template),
             'environment': formats.environment(submission.environment, self._parameters(stack, submission)),
             'files': dict(submission.files),
             'resources': self._resources(snapshot),
@@ -190,7 +190,8 @@ class Snapshots:
     def _parameters(self, stack: Stack, submission: Submission) -> Mapping[str, template.Parameter] | None:
         """What the template of a snapshot declares; None where it cannot be read any more."""
         try:
-            compiled, _ = self._compiler.inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
+            inspect = self._compiler.validator.inspect
+            compiled, _ = inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)
         except errors.UserError:
             return None
         parameters: Mapping[str, template.Parameter] = compiled.parameters

@@ -39,10 +39,6 @@ Proposal = tuple[Stack, Submission, template.Compiled]
 """What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
 
 
-def to_nobody(stack_id: str, resource_id: str) -> None:
-    """The default of what sets nested stacks free: an engine's sweeper does it too."""
-
-
 class Stacks:
     """Accepts operations. What was accepted is in the database before a method returns.
 
@@ -57,12 +53,11 @@ class Stacks:
         traversals: Traversals,
         limits: StackLimits,
         new_id: Callable[[], str],
+        release: Callable[[str, str], None],
         credentials: CredentialsPort = NO_CREDENTIALS,
-        release: Callable[[str, str], None] = to_nobody,
     ) -> None:
         self.reader = reader
         self.compiler = compiler
-        self.submission = compiler.submission
         self._traversals = traversals
         self._limits = limits
         self._new_id = new_id
@@ -90,11 +85,11 @@ class Stacks:
         options = StackOptions.of(args)
         adoption = _adoption(options, may_adopt=self._limits.may_adopt)
         if adoption is not None:
-            given = adoption.over(self.compiler.environment(params or {}), files)
+            given = adoption.over(self.compiler.submissions.environment(params or {}), files)
             template, params, files = given.template, given.environment, given.files
         elif template is None:
             raise errors.Invalid('template: a new stack needs one')
-        submission = self.submission(template, params, files, environment_files)
+        submission = self.compiler.submissions.read(template, params, files, environment_files)
         mark = RequestMark.of(options.idempotency_key, stack_name, submission, args)
         made = self._made_by(context, mark)
         if made is not None:

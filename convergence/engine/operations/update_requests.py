@@ -13,6 +13,7 @@ from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission, merged
 from convergence.engine.operations.options import StackOptions
 from convergence.engine.traversals.traversals import Overtaken
+from convergence.template.environment import ENCRYPTED, VALUES
 from convergence.template.merging import laid_over
 from convergence.values import replace
 
@@ -38,15 +39,15 @@ def merge_update(
     if not options.existing:
         if sent.template is None:
             raise errors.Invalid('template: an update needs one, unless it says that the existing one stays')
-        return compiler.submission(sent.template, sent.params, sent.files, sent.environment_files)
+        return compiler.submissions.read(sent.template, sent.params, sent.files, sent.environment_files)
     row = reader.template(stack.template_id or '')
     if row is None:
         raise Overtaken(f'stack {stack.name} has got another goal')
     present = Submission.from_content(row.content)
     source = present.template if sent.template is None else sent.template
     everything = {**present.files, **(sent.files or {})}
-    change = compiler.submission(source, sent.params, everything, sent.environment_files)
-    hidden = compiler.kept_hidden(stack, present.environment, change.environment)
+    change = compiler.submissions.read(source, sent.params, everything, sent.environment_files)
+    hidden = _kept_hidden(compiler, stack, present.environment, change.environment)
     whole = merged(present, None if sent.template is None else change, laid_over(change.environment, hidden))
     shown = {**present.environment_files, **change.environment_files}
     environment = _without(whole.environment, options.clear_parameters)
@@ -59,3 +60,35 @@ def _without(environment: Mapping[str, Json], cleared: Sequence[str]) -> Mapping
     if not isinstance(parameters, dict) or not parameters:
         return environment
     return {**environment, 'parameters': {name: value for name, value in parameters.items() if name not in cleared}}
+
+
+def _kept_hidden(
+    compiler: TemplateCompiler, stack: Stack, present: Mapping[str, Json], sent: Mapping[str, Json]
+) -> dict[str, list[Json]]:
+    """The section of an environment that keeps hidden values hidden which a partial update takes over.
+
+    A new template must not reveal values that were given as secrets: a parameter that is hidden now stays hidden,
+    whatever the new template declares, until a user gives its value again.
+
+    :param present: the environment of the stack.
+    :param sent: the environment of the update.
+    """
+    kept = _names_of_values(present) - _names_of_values(sent)
+    if stack.template_id is None or not kept:
+        return {}
+    try:
+        parameters = compiler.stored(stack, stack.template_id)[1].parameters
+    except (
+        errors.EntityNotFound,
+        errors.StackValidationFailed,
+        errors.RequestLimitExceeded,
+        errors.GoalUnreadable,
+    ):
+        return {ENCRYPTED: [*sorted(kept)]}  # the present template is unreadable: hide every value
+    return {ENCRYPTED: [name for name in sorted(kept) if name in parameters and parameters[name].hidden]}
+
+
+def _names_of_values(environment: Mapping[str, Json]) -> set[str]:
+    """Names of the parameters to which an environment gives values."""
+    sections = [environment.get(name) for name in VALUES]
+    return {name for section in sections if isinstance(section, dict) for name in section}

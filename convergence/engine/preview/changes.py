@@ -136,10 +136,11 @@ class ChangePreview:
             except errors.ConvergenceError:
                 # A group whose members are not seen is no new group: what it becomes cannot be known now.
                 return None
-        foreseen = self._stacks.compiler.foresight.of(definition, change.wanted, goal.submission, identity, context)
+        nested_preview = self._stacks.compiler.analyser.nested_preview
+        foreseen = nested_preview.of(definition, change.wanted, goal.submission, identity, context)
         if foreseen is None:
             return None
-        compiled = self._stacks.compiler.nesting(foreseen.compiled, foreseen.submission, nested.project_id)
+        compiled = self._stacks.compiler.analyser.with_nested(foreseen.compiled, foreseen.submission, nested.project_id)
         rows = self._reader.resources(child.id) if child is not None else []
         return StackGoal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
 

@@ -74,7 +74,7 @@ class Previews:
             `WANTS_CREDENTIALS` where more could be told with some.
         """
         options = StackOptions.of(args)
-        submission = self._stacks.submission(template, params, files, environment_files)
+        submission = self._stacks.compiler.submissions.read(template, params, files, environment_files)
         stack, compiled = self._stacks.prospective(context, stack_name, options, submission)
         # The id that it is compiled with is none that it will have.
         shown = replace(stack, id=NO_ID)

@@ -20,7 +20,7 @@ from convergence.engine.reads.below import stacks_below
 from convergence.engine.reads.reading import Reading
 from convergence.expressions import evaluator
 from convergence.resources.schema import PropertySchema
-from convergence.resources.secrets import made_from, secret_places
+from convergence.resources.secrets import known_secrets, made_from, secret_places
 from convergence.secrecy import MASK, masked_at, without
 from convergence.template.secrets import PROPERTIES, within
 
@@ -142,7 +142,7 @@ class DriftReads(Reading[StackReader]):
 
     def _shown_object(self, path: str, each: KnownObject, goal: Mapping[str, Json]) -> Document:
         row, seen = each.row, each.observation
-        secrets = self._compiler.secrets_of(row)
+        secrets = known_secrets(row, self._compiler.types)
         hides, applied = self._hidden_names(row), self._with_defaults(row.type, row.properties)
 
         def shown(name: str, value: Json) -> Json:

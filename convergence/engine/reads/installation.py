@@ -86,8 +86,8 @@ class InstallationReads:
         :raises Invalid: a number is that of no error.
         """
         ignored = _ignored(ignorable_errors)
-        submission = self._compiler.submission(template, params, files, environment_files)
-        compiled, warnings = self._compiler.inspect(
+        submission = self._compiler.submissions.read(template, params, files, environment_files)
+        compiled, warnings = self._compiler.validator.inspect(
             context.project_id or '',
             submission,
             Permits.of(context),
@@ -96,7 +96,7 @@ class InstallationReads:
         document = self._declared(compiled, template)
         document['Environment'] = formats.sent_environment(submission.environment, compiled.parameters)
         if show_nested:
-            foreseen = self._compiler.foresight.stacks(compiled, submission, context.project_id or '')
+            foreseen = self._compiler.analyser.nested_preview.stacks(compiled, submission, context.project_id or '')
             nested = self._nested_parameters(foreseen)
             document |= {'NestedParameters': nested} if nested else {}
         lent = SuppliedCredentials.of(self._credentials, context.project_id, credentials)
@@ -118,7 +118,7 @@ class InstallationReads:
         if self._workers is None:
             return []
         project_id = context.project_id or ''
-        whole = [compiled, *_all(self._compiler.foresight.stacks(compiled, submission, project_id))]
+        whole = [compiled, *_all(self._compiler.analyser.nested_preview.stacks(compiled, submission, project_id))]
 
         def doubted() -> list[Doubt]:
             identity = StackIdentity('', '', project_id)
@@ -141,7 +141,7 @@ class InstallationReads:
                 if not parameter.pseudo
             },
         }
-        whole = self._compiler.document(source)
+        whole = self._compiler.submissions.document(source)
         groups = whole.get('parameter_groups') or whole.get('ParameterGroups')
         return {**document, 'ParameterGroups': groups} if groups else document
 

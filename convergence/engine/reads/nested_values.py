@@ -49,7 +49,7 @@ class NestedReads:
         values, failures = {}, {}
         for name, output in compiled.outputs.items():
             try:
-                values[name] = template.resolve(output.value, inputs, self._compiler.yaql)
+                values[name] = template.resolve(output.value, inputs, self._compiler.analyser.yaql)
             except errors.ConvergenceError as error:
                 failures[name] = str(error)
         return {

@@ -112,7 +112,7 @@ class Reading(Generic[ReaderT]):
         def hides(name: str, attribute: str | None) -> bool:
             definitions = list(made_from(rows[name])) if name in rows else []
             definitions += [goal[name]] if name in goal else []
-            return any(tells_hidden(each, attribute, self._compiler.secret_policy) for each in definitions)
+            return any(tells_hidden(each, attribute, self._compiler.analyser.secret_policy) for each in definitions)
 
         return hides
 

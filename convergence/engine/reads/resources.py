@@ -35,7 +35,7 @@ from convergence.engine.reads.resource_metadata import with_signals
 from convergence.expressions import evaluator
 from convergence.resources.attributes import attribute_names, attributes_to_ask_for
 from convergence.resources.questions import QuestionKind, TypeQuestion, TypeReply
-from convergence.resources.secrets import is_masked, shown_attributes, shown_properties
+from convergence.resources.secrets import is_masked, known_secrets, shown_attributes, shown_properties
 from convergence.rpc.engine_api import EventQuery
 from convergence.secrecy import masked_at, without
 from convergence.template.secrets import METADATA, within
@@ -161,7 +161,7 @@ class ResourceReads(Reading[StackReader]):
         document = self._details(member, needed_by.get(resource_name, ()), outputs)
         types = self._compiler.types
         metadata = with_signals(stack, row, document['metadata'], self._reader, types, self._software)
-        document['metadata'] = without(metadata, self._compiler.secrets_of(row))
+        document['metadata'] = without(metadata, known_secrets(row, self._compiler.types))
         now = self._read_now(context, stack, row, wanted)
         document['attributes'] |= self._attributes(row, wanted, now.attributes)
         if now.reason:
@@ -217,7 +217,7 @@ class ResourceReads(Reading[StackReader]):
             return {}
         row = max(same, key=lambda each: each.created_at)
         properties = shown_properties(last_applied(row)[1], row, self._compiler.types)
-        shown: dict[str, Json] = without(properties, self._compiler.secrets_of(row))
+        shown: dict[str, Json] = without(properties, known_secrets(row, self._compiler.types))
         return shown
 
     def _root(self, stack: Stack) -> Stack:
@@ -230,7 +230,7 @@ class ResourceReads(Reading[StackReader]):
             **formats.resource_summary(member, required_by),
             'description': row.definition.description if row.definition is not None else '',
             'attributes': self._attributes(row),
-            'metadata': without(_metadata(row, outputs), self._compiler.secrets_of(row)),
+            'metadata': without(_metadata(row, outputs), known_secrets(row, self._compiler.types)),
         }
 
     def _read_now(self, context: Caller, stack: Stack, row: Resource, wanted: Collection[str]) -> TypeReply:
@@ -244,7 +244,7 @@ class ResourceReads(Reading[StackReader]):
             return TypeReply(is_known=True)
         kind = self._compiler.types.get(row.type)
         names = attributes_to_ask_for(kind, wanted, formats.attributes(row))
-        names = tuple(name for name in names if not is_masked(row, name, self._compiler.secret_policy))
+        names = tuple(name for name in names if not is_masked(row, name, self._compiler.analyser.secret_policy))
         if kind.nests or not names:
             return TypeReply(is_known=True)
         identity = (stack.id, stack.name, stack.project_id)
@@ -265,8 +265,8 @@ class ResourceReads(Reading[StackReader]):
         if row.output is not None and row.type in self._compiler.types:
             declared = attribute_names(self._compiler.types.get(row.type))
         attributes = {**formats.attributes(row, (*declared, *wanted)), **read}
-        shown = shown_attributes(attributes, row, self._compiler.secret_policy)
-        masked: dict[str, Json] = without(shown, self._compiler.secrets_of(row))
+        shown = shown_attributes(attributes, row, self._compiler.analyser.secret_policy)
+        masked: dict[str, Json] = without(shown, known_secrets(row, self._compiler.types))
         return masked
 
     def _required_by(self, stack: Stack, rows: Iterable[Resource]) -> dict[str, list[str]]:

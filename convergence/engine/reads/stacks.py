@@ -105,7 +105,7 @@ class StackReads(Reading[StackReader]):
     def get_template(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The template of a stack, as a map."""
         row = self._template(self._stack(context, stack_identity))
-        return self._compiler.document(Submission.from_content(row.content).template)
+        return self._compiler.submissions.document(Submission.from_content(row.content).template)
 
     def get_environment(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
         """The environment of a stack, the values of hidden parameters masked."""
@@ -123,7 +123,7 @@ class StackReads(Reading[StackReader]):
         compiled = self._compiled(stack)
         parameters = compiled.parameters if compiled else None
         shown = {
-            name: formats.environment_file(text, self._compiler.environment(text), parameters)
+            name: formats.environment_file(text, self._compiler.submissions.environment(text), parameters)
             for name, text in submission.environment_files.items()
         }
         return {**submission.files, **shown}

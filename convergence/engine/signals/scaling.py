@@ -29,8 +29,8 @@ from convergence.db.repositories.reads.stacks import in_service
 from convergence.db.scopes import SignalledResource
 from convergence.db.transaction import Transactions
 from convergence.engine.callers.permits import Permits
-from convergence.engine.nesting.desired import is_referred, members_of
-from convergence.engine.nesting.operations import Nesting
+from convergence.engine.nesting.desired import DesiredStacks, is_referred, members_of
+from convergence.engine.nesting.starts import NestedStarts
 from convergence.engine.traversals.refusals import may_get_goal
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken
 from convergence.resources.invocation import Subject, build_call
@@ -91,11 +91,18 @@ class GroupScaling:
     """Gives groups more or fewer members when their policies are signalled."""
 
     def __init__(
-        self, store: Transactions, reader: ReaderPort, nesting: Nesting, types: Registry, new_id: Callable[[], str]
+        self,
+        store: Transactions,
+        reader: ReaderPort,
+        desired: DesiredStacks,
+        starts: NestedStarts,
+        types: Registry,
+        new_id: Callable[[], str],
     ) -> None:
         self._store = store
         self._reader = reader
-        self._nesting = nesting
+        self._desired = desired
+        self._starts = starts
         self._types = types
         self._new_id = new_id
 
@@ -169,7 +176,7 @@ class GroupScaling:
     # --- doing ------------------------------------------------------------------------------------------------
 
     def _start(self, policy: _Policy, group: _Group) -> str:
-        resting = self._nesting.wants.resting(policy.stack, group.row, group.stack)
+        resting = self._desired.resting(policy.stack, group.row, group.stack)
         bounds, size = group.kind.bounds(resting.call), resting.size()
         wanted = adjusted(size, policy.adjustment, bounds)
         if wanted == size:
@@ -183,7 +190,7 @@ class GroupScaling:
         kept: dict[str, Json] = {key: value for key, value in cooldowns.items() if key in history}
         submission = resting.submission(lambda: group.kind.resized(resting.call, resting.context, wanted, kept))
         told = f'group {group.row.name} is scaled from {size} to {wanted} ({policy.adjustment.told()})'
-        self._nesting.given.give(
+        self._starts.give(
             group.stack,
             submission,
             Permits(policy.stack.type_rules),

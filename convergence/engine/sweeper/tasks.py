@@ -21,7 +21,7 @@ from convergence.db.records import EndedTraversal, HeldRow, SweepCriteria, Sweep
 from convergence.db.scopes import HeldResource
 from convergence.db.transaction import LAST, Transactions
 from convergence.dispatch import Dispatcher
-from convergence.engine.nesting.operations import Nesting
+from convergence.engine.nesting.stops import NestedStops
 from convergence.engine.sweeper.left_behind import LeftBehind
 from convergence.engine.sweeper.reach import Reach
 from convergence.engine.traversals.traversals import Traversals
@@ -89,7 +89,7 @@ class SweepTasks:
         traversals: Traversals,
         options: SweepOptions,
         worker: Worker,
-        nesting: Nesting,
+        nesting: NestedStops,
         enrolment: Callable[[], int] = nothing,
         repairs: Callable[[int], int] = nothing_of,
         pending: PendingPort = ALL_PENDING,

@@ -47,7 +47,7 @@ class AwsWaitConditionHandle(WaitConditionHandle):
 
     @override
     def reference_id(self, call: Call[Any]) -> str | None:
-        """The signal address; its id while nobody knows where the API is. Conditions know the handle by either."""
+        """Return the signal address, or the id while the address of the API is not known. Conditions accept either."""
         return self.address(call) or call.resource_id
 
     @override
@@ -59,7 +59,7 @@ class AwsWaitConditionHandle(WaitConditionHandle):
 
     @override
     def metadata(self, call: Call[Any]) -> Json:
-        """What was told, by the ids of the signals, in the words in which it was said."""
+        """Return the signals by their ids, in the words of their senders."""
         told: dict[str, Json] = {
             signal_id: {theirs: each[name] for name, theirs in _SHOWN.items()}
             for signal_id, each in received(own_signals(call)).items()
@@ -68,9 +68,9 @@ class AwsWaitConditionHandle(WaitConditionHandle):
 
 
 class UpdateWaitConditionHandle(AwsWaitConditionHandle):
-    """A handle that each update of its stack makes anew, so that everybody has to signal once more.
+    """A handle that each update of its stack replaces, so that all programs must signal again.
 
-    Whatever its name says, it is one of CloudFormation.
+    Despite its name it is a handle of CloudFormation.
     """
 
     renewed_by_updates = True
@@ -93,13 +93,13 @@ class AwsConditionProperties:
 
 @dataclass(frozen=True)
 class AwsConditionAttributes:
-    """What can be asked of a condition."""
+    """The attributes of a condition."""
 
     data: str = attr('The data of all signals, as JSON: a map from the ids of the signals.', name='Data', of=())
 
 
 class AwsWaitCondition(WaitCondition):
-    """Waits until its handle has been told of success often enough."""
+    """Waits until its handle has received enough success signals."""
 
     support = since('2014.1')
     Properties = AwsConditionProperties

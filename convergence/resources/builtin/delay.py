@@ -37,7 +37,7 @@ class DelayProperties:
 
 
 class Delay(ResourceType[DelayProperties]):
-    """Waits in the actions that it is told, for a time that partly depends on chance."""
+    """Waits in the listed actions, for a time that is partly random."""
 
     support = since('11.0.0')
     Properties = DelayProperties

@@ -17,7 +17,7 @@ from convergence.resources.support import since
 
 @dataclass(frozen=True)
 class AnyProperties:
-    """Whatever the template says."""
+    """Accepts every property."""
 
     values: dict[str, Json] = remaining(description='Any property.')
 
@@ -38,5 +38,5 @@ class NoneType(ResourceType[AnyProperties]):
 
     @override
     def attribute(self, call: Call[AnyProperties], name: str) -> Json:
-        """Null, whatever was asked for."""
+        """Return null for every attribute."""
         return None

@@ -1,4 +1,4 @@
-"""``OS::Heat::RandomString``: a secret that nobody had to think up."""
+"""``OS::Heat::RandomString``: a random secret."""
 
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
@@ -86,7 +86,7 @@ class RandomProperties:
 
 @dataclass(frozen=True)
 class RandomAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a random string."""
 
     value: str = attr('The random string.', secret=True)
 

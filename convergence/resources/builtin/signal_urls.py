@@ -1,4 +1,4 @@
-"""Where signals to a resource are sent: to its own signed addresses, or to the API with the token of a member."""
+"""The addresses of signals: signed ones of the resource itself, or those of the API, which need a member's token."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from convergence import signing
 from convergence.resources.contract import Call, FinalFailure
 
 AddressOfApi = Callable[[], str | None]
-"""Tells the address of the Orchestration API with its version, as the senders of signals reach it; None: unknown."""
+"""Returns the address of the Orchestration API with its version, as senders of signals reach it; None: not known."""
 
 
 def nowhere() -> str | None:
-    """Nobody knows where the API is."""
+    """Return None: the address of the API is not known."""
     return None
 
 
 def grant_of(call: Call[Any]) -> signing.Grant:
-    """What the signed addresses of a resource allow."""
+    """Return the permission that the signed addresses of a resource carry."""
     return signing.Grant(call.project_id, call.resource_id, call.revocation)
 
 
@@ -35,37 +35,37 @@ def key_of(call: Call[Any]) -> str:
 
 
 def known(api: AddressOfApi, call: Call[Any]) -> str:
-    """The address of the API.
+    """Return the address of the API.
 
-    :raises FinalFailure: nobody knows it.
+    :raises FinalFailure: it is not known.
     """
     found = api()
     if found is None:
         raise FinalFailure(
-            f'nobody knows to which address signals for {call.name} are sent: set [api] public_url, also where '
+            f'the address for signals to {call.name} is not known: set [api] public_url, also where '
             'engines and workers run, and update the stack'
         )
     return found
 
 
 def signed(api: AddressOfApi, call: Call[Any]) -> str:
-    """The signed address: whoever knows it needs no account.
+    """Return the signed address, which works without an account.
 
-    :raises FinalFailure: there is none, or nobody knows where the API is.
+    :raises FinalFailure: there is none, or the address of the API is not known.
     """
     return grant_of(call).address(known(api, call), key_of(call))
 
 
 def signed_if_known(api: AddressOfApi, call: Call[Any]) -> str | None:
-    """The signed address; None where there is none, or nobody knows where the API is."""
+    """Return the signed address; None if there is none, or if the address of the API is not known."""
     found, key = api(), signing.key_in(call.data)
     return None if found is None or key is None else grant_of(call).address(found, key)
 
 
 def with_token(api: AddressOfApi, call: Call[Any]) -> str:
-    """The address to which signals are sent with the token of a member.
+    """Return the signal address for senders with the token of a member.
 
-    :raises FinalFailure: nobody knows where the API is.
+    :raises FinalFailure: the address of the API is not known.
     """
     path = '/'.join(quote(part, safe='') for part in (call.stack_name, call.stack_id, 'resources', call.name))
     return f'{known(api, call)}/{quote(call.project_id, safe="")}/stacks/{path}/signal'

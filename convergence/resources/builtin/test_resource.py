@@ -1,4 +1,4 @@
-"""``OS::Heat::TestResource``: waits, fails and asks for replacement as it is told."""
+"""``OS::Heat::TestResource``: waits, fails and raises replacement as its properties say."""
 
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOT_NEGATIVE = (Range(minimum=0),)
 
 
 STEP_S = 1.0
-"""Those who test with this type expect to see it polled."""
+"""Seconds between two polls of a wait: tests with this type expect polls."""
 FOR_EVER: Mapping[str, Json] = {'until': 'cancelled'}
 """The progress of a wait that has no end of its own."""
 
@@ -71,14 +71,14 @@ class TestProperties:
     client_name: str = prop(
         '',
         update_allowed=True,
-        description='Accepted for templates that have it. Whatever it answered would be ignored: none is asked.',
+        description='Accepted for compatibility and ignored.',
     )
-    entity_name: str = prop('', update_allowed=True, description='What would be looked up with the client.')
+    entity_name: str = prop('', update_allowed=True, description='Name of the entity for the client.')
 
 
 @dataclass(frozen=True)
 class TestAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a test resource."""
 
     output: Json = attr('The stored value.', of=('value',))
 
@@ -86,7 +86,7 @@ class TestAttributes:
 class TestResource(ResourceType[TestProperties]):
     """Does nothing real, slowly or wrongly: for trying out an engine."""
 
-    __test__ = False  # The class is no test case, whatever its name suggests to a test runner.
+    __test__ = False  # Test runners would take the class for a test case.
 
     support = since('5.0.0')
     Properties = TestProperties
@@ -118,7 +118,7 @@ class TestResource(ResourceType[TestProperties]):
 
     @override
     def poll(self, call: Call[TestProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Wait on, then fail if that is wanted."""
+        """Continue to wait, then fail if the properties say so."""
         if progress == FOR_EVER:
             return InProgress(FOR_EVER)
         waiting = still_waiting(self._clock, progress, step_s=STEP_S)

@@ -49,7 +49,7 @@ class ValueProperties:
 
 @dataclass(frozen=True)
 class ValueAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a value."""
 
     value: Json = attr('The value, read as its type.', of=('value', 'type'))
 
@@ -82,7 +82,7 @@ def _boolean(value: Any) -> Json:
         return True
     if word in FALSE:
         return False
-    raise WrongType(f'one of {", ".join(TRUE + FALSE)} is wanted')
+    raise WrongType(f'the value must be one of {", ".join(TRUE + FALSE)}')
 
 
 def _comma_delimited_list(value: Any) -> Json:
@@ -95,7 +95,7 @@ def _json(value: Any) -> Json:
     if not isinstance(value, str):
         if isinstance(value, (dict, list)):
             return value
-        raise WrongType('a map or a list is wanted')
+        raise WrongType('the value must be a map or a list')
     try:
         return _json(json.loads(value)) if value else {}
     except (ValueError, RecursionError) as error:
@@ -112,7 +112,7 @@ def _number(value: Any) -> Json:
 
 
 _EMPTY: dict[str, Json] = {'string': '', 'number': 0, 'comma_delimited_list': [], 'json': {}, 'boolean': False}
-"""What null is read as."""
+"""The value for null, by type."""
 _READERS: dict[str, Callable[[Any], Json]] = {
     'string': _string,
     'number': _number,

@@ -1,10 +1,11 @@
-"""``OS::Heat::WaitCondition`` and its handles: a stack waits until programs outside have said that they are ready.
+"""``OS::Heat::WaitCondition`` and its handles: a stack waits until external programs have signalled that they are
+ready.
 
-The handle is what is signalled, and the condition waits. While it does it holds no thread: it is parked in its row, and
-each signal to its handle has it looked at again.
+Programs signal the handle, and the condition waits. Meanwhile it holds no thread: it is parked in its row, and each
+signal to its handle causes a poll.
 
-Who signals needs no account: the handle has an address of its own (see `convergence.signing`), whose key is made with
-the handle and goes with it.
+A sender needs no account: the handle has an address of its own (see `convergence.signing`), whose key is made and
+deleted with the handle.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from convergence.resources.support import since
 SUCCESS, FAILURE = 'SUCCESS', 'FAILURE'
 _EXPECTED = ('status', 'reason', 'data', 'id')
 CLOUDFORMATION = {'Status': 'status', 'Reason': 'reason', 'Data': 'data', 'UniqueId': 'id'}
-"""What CloudFormation's programs say, and what is meant."""
+"""Keys of the signals of CloudFormation's programs, and their meaning."""
 TOKEN, HEAT = 'TOKEN_SIGNAL', 'HEAT_SIGNAL'
 _BY_ADDRESS = ('CFN_SIGNAL', 'TEMP_URL_SIGNAL')
 _OWN = (*_BY_ADDRESS, HEAT, 'NO_SIGNAL', TOKEN)
@@ -46,7 +47,7 @@ _OTHERS = ('ZAQAR_SIGNAL',)
 _TRANSPORTS = (*_OWN[:-1], *_OTHERS, TOKEN)
 
 Heard = dict[str, dict[str, Json]]
-"""What a handle was told, by the id of the signal: status, reason and data."""
+"""The signals of a handle by id: status, reason and data."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,13 @@ class HandleProperties:
         constraints=[AllowedValues(_TRANSPORTS)],
         support=since('6.0.0'),
         description='How the signal comes: TOKEN_SIGNAL with a token that is good for this handle alone; CFN_SIGNAL '
-        'and TEMP_URL_SIGNAL to an address that nobody else knows; HEAT_SIGNAL with the token of a member.',
+        'and TEMP_URL_SIGNAL to a secret address; HEAT_SIGNAL with the token of a member.',
     )
 
 
 @dataclass(frozen=True)
 class HandleAttributes:
-    """What can be asked of a handle."""
+    """The attributes of a handle."""
 
     token: str | None = attr(
         'What to send as X-Auth-Token with TOKEN_SIGNAL. It lets this handle be signalled, and nothing else.',
@@ -99,9 +100,10 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
 
     @override
     def create(self, call: Call[HandleProperties]) -> Answer:
-        """Make the key of its addresses. A second create makes another one, and nobody knows the first.
+        """Make the key of its addresses. A second create makes another key, which is harmless: the first one was not
+        published.
 
-        :raises FinalFailure: the signals were to come through another service.
+        :raises FinalFailure: the transport of the signals is another service.
         """
         transport = call.properties.signal_transport
         if transport in _OTHERS:
@@ -121,15 +123,15 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
 
     @override
     def metadata(self, call: Call[HandleProperties]) -> Json:
-        """What was told, by the ids of the signals."""
+        """Return the signals by id."""
         told: dict[str, Json] = dict(received(own_signals(call)).items())
         return {**call.metadata, **told} if isinstance(call.metadata, dict) else told
 
     @override
     def attribute(self, call: Call[HandleProperties], name: str) -> Json:
-        """How to send a signal.
+        """Return an address or a command that sends a signal.
 
-        :raises FinalFailure: nobody knows where to.
+        :raises FinalFailure: the address of the API is not known.
         """
         transport = call.properties.signal_transport
         if transport == 'NO_SIGNAL' or (name == 'token' and transport != TOKEN):
@@ -144,7 +146,7 @@ class WaitConditionHandle(ResourceType[HandleProperties]):
         return _command(call, method, endpoint) if name == 'curl_cli' else endpoint
 
     def address(self, call: Call[Any]) -> str | None:
-        """The signal address; None where there is none, or nobody knows where the API is."""
+        """Return the signal address; None if there is none, or if the address of the API is not known."""
         return signed_if_known(self._api, call)
 
     def _whole_address(self, call: Call[HandleProperties]) -> str:
@@ -177,13 +179,13 @@ class ConditionProperties:
 
 @dataclass(frozen=True)
 class ConditionAttributes:
-    """What can be asked of a condition."""
+    """The attributes of a condition."""
 
     data: str = attr('The data of all signals, as JSON: a map from the ids of the signals.', of=())
 
 
 class WaitCondition(ResourceType[ConditionProperties]):
-    """Waits until its handle has been told of success often enough."""
+    """Waits until its handle has received enough success signals."""
 
     support = since('2014.2')
     Properties: ClassVar[type[Any]] = ConditionProperties
@@ -198,12 +200,12 @@ class WaitCondition(ResourceType[ConditionProperties]):
 
     @override
     def update(self, call: Call[ConditionProperties]) -> Answer:
-        """Begin to wait for as many as are wanted now; those that were received before count."""
+        """Begin to wait for the present number of signals; those that were received before count."""
         return self._look(call, since_s=call.age_s())
 
     @override
     def poll(self, call: Call[ConditionProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Look whether enough has been said."""
+        """Return `Done` if enough signals have arrived."""
         since_s = progress.get('since_s')
         return self._look(call, since_s=float(since_s) if isinstance(since_s, int | float) else 0.0)
 
@@ -239,7 +241,7 @@ def own_signals(call: Call[HandleProperties]) -> list[Signal]:
 
 
 def received(signals: list[Signal]) -> Heard:
-    """What signals say, the oldest first. One that comes twice under the same id counts once, as it came last."""
+    """Return the signals by id, oldest first. Of two signals with one id the later one counts."""
     told: Heard = {}
     for number, each in enumerate(signals, 1):
         details = _plain(each.details) if isinstance(each.details, dict) else {}
@@ -272,7 +274,7 @@ def _checked(details: Json) -> dict[str, Json]:
 
 
 def _plain(details: Mapping[str, Json]) -> dict[str, Json]:
-    """What is said, in the words of this API: CloudFormation has others."""
+    """Return the signal in the words of this API: CloudFormation has others."""
     if not set(details) <= set(CLOUDFORMATION):
         return dict(details)
     return {CLOUDFORMATION[name]: value for name, value in details.items()}

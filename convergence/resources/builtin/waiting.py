@@ -1,4 +1,4 @@
-"""Waiting without a thread: the end of the wait stands in the progress data, any worker can look whether it came."""
+"""Waits without a thread: the progress data hold the end of the wait, and any worker can poll it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ def wait(
     *,
     step_s: float = math.inf,
 ) -> InProgress:
-    """An answer that begins a wait. The wait is over when `still_waiting` says None.
+    """Return an answer that begins a wait. The wait is over when `still_waiting` returns None.
 
-    :param step_s: how often it is looked at. Without it only at its end: so ten thousand waits cost ten thousand looks.
+    :param step_s: seconds between two polls. By default there is one poll at the end: ten thousand waits cost ten
+        thousand polls.
     """
     progress: dict[str, Json] = {'until': clock() + seconds, 'seconds': seconds}
     return InProgress(progress, physical_id, data, poll_after_s=min(step_s, seconds))
 
 
 def still_waiting(clock: Clock, progress: Mapping[str, Json], *, step_s: float = math.inf) -> InProgress | None:
-    """The answer to a poll while the wait goes on; None when it is over. `step_s` is that of the beginning."""
+    """Return the answer to a poll during the wait; None when it is over. `step_s` is that of the beginning."""
     left_s = _number(progress['until']) - clock()
     # A clock that was set back must not make the wait longer than it was meant to be.
     if left_s > _number(progress['seconds']):

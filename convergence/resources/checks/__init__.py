@@ -1,6 +1,6 @@
-"""The custom constraints that come with Convergence: each a function from a value to what is wrong with it, or None.
+"""The custom constraints that come with Convergence: functions that return the problem of a value, or None.
 
-What they say never repeats the value: whoever reports it decides whether it may be shown.
+The texts never repeat the value: the caller decides if it may be shown.
 """
 
 from __future__ import annotations

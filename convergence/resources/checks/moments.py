@@ -11,7 +11,7 @@ from croniter import croniter
 from convergence.core.model import Json
 
 LONGEST = 255
-"""Characters of a text that is looked at; no date, zone or schedule is longer."""
+"""Maximum number of characters of a text that is parsed; no date, zone or schedule is longer."""
 
 
 def check_cron(value: Json) -> str | None:

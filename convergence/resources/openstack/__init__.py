@@ -1,5 +1,5 @@
-"""What all packages of resource types of OpenStack have to agree on, whoever asks the services.
+"""Rules that all packages of resource types of OpenStack share.
 
-Labels, names and dependencies are the same, so one package can go on with what another has made. None of it needs a
-library of OpenStack.
+Labels, names and dependencies are the same, so one package can continue with the objects of another. No library of
+OpenStack is needed.
 """

@@ -1,4 +1,4 @@
-"""Custom constraints of Heat that ask a service, as templates have them for parameters: ``nova.keypair``."""
+"""Custom constraints of Heat that query a service, as templates have them for parameters: ``nova.keypair``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from convergence.core.model import Json
 
 
 def asked_later(value: Json) -> str | None:
-    """Nothing is wrong with `value`, as far as can be told where no service is asked.
+    """Accept every value: no service is queried here.
 
-    Templates are read in transactions. The service is asked when the first resource that uses the value is validated,
-    before anything of it is made: the properties of Heat's classes have the same constraints.
+    Templates are read in transactions. The service is queried when the first resource that uses the value is
+    validated, before anything of it is made: the properties of Heat's classes have the same constraints.
     """
     return None

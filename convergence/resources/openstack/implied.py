@@ -1,7 +1,7 @@
-"""What resources come after although templates do not say so, as Heat's classes find it out.
+"""Dependencies between resources that templates leave out, as Heat's classes derive them.
 
-Two properties name the same thing where their values are equal, be they known or a `FutureValue`. A name and an id of
-the same thing are not: whoever writes both has to write ``depends_on`` as well, as in Heat.
+Two properties mean the same thing if their values are equal, be they known or a `FutureValue`. A name and an id of the
+same thing are not equal: a template with both needs ``depends_on`` as well, as in Heat.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def of_gateway(own: Outline, template: Outlines) -> Iterator[str]:
 
 
 def of_route(own: Outline, template: Outlines) -> Iterator[str]:
-    """Whatever connects its router: the next hop has to be in a network of it."""
+    """Yield the resources that connect its router: the next hop must be in a network of it."""
     router = own.properties.get('router_id')
     yield from _having(template, INTERFACE, 'router', router)
     yield from _having(template, GATEWAY, 'router_id', router)
@@ -127,7 +127,7 @@ def _may_be_in(port: Outline, subnet: Any, template: Outlines) -> bool:
     if isinstance(fixed, list) and fixed:
         return any(isinstance(each, Mapping) and _same(each.get('subnet'), subnet) for each in fixed)
     there = template.get(subnet.resource) if isinstance(subnet, FutureValue) else None
-    # Of a subnet that is no resource nobody can tell without a service in which network it is.
+    # The network of a subnet that is no resource is known only to the service.
     return (
         there is None or there.type != SUBNET or _same(there.properties.get('network'), port.properties.get('network'))
     )

@@ -1,7 +1,6 @@
-"""How an object of a cloud carries the token of its resource, whichever package makes it.
+"""Labels: how an object of a cloud carries the token of its resource, for all packages.
 
-A token that is in the request that makes the object is on it from the first moment on: there is no time in which the
-object exists and cannot be told from others.
+A token in the request that makes the object is on it from the first moment: the object never exists without its label.
 """
 
 from __future__ import annotations

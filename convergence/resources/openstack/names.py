@@ -1,4 +1,4 @@
-"""What names in properties stand for, kept when they were applied: an id in place of its name is no change."""
+"""Ids of names in properties, stored when they were applied: an id in place of its name is no change."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Which objects the notifications of services are about, as the services send them.
+"""Finds the objects that a notification of a service concerns.
 
-An event that has only begun, and the reports that are sent at intervals, tell of nothing that has happened.
+Events that only announce the start of an action, and reports that are sent at intervals, concern none: nothing has
+happened.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Any
 
 Where = tuple[str, ...]
-"""Where the id of an object stands in the payload of a notification: keys, each inside the one before it."""
+"""The place of the id of an object in the payload of a notification: keys, each inside the one before it."""
 
 Notified = Callable[[str, Mapping[str, Any]], Iterable[str]]
 

@@ -1,6 +1,6 @@
-"""The connection on which a call waits, so that one that nobody wants any more stops waiting.
+"""Aborts the connection on which a cancelled call waits.
 
-Calls share connections. Which of them a call has got is known only where it sends a request, so the connections tell.
+Calls share connections. A call gets one only when it sends a request, so the connections report their use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Connection(Protocol):
 
 
 class Waiting:
-    """What a call waits for at the moment."""
+    """The connection on which a call waits."""
 
     def __init__(self) -> None:
         self._connection: _Connection | None = None
@@ -31,7 +31,7 @@ class Waiting:
 
     @contextmanager
     def here(self) -> Iterator[None]:
-        """What this thread sends inside is waited for by this call."""
+        """Attribute the requests that this thread sends inside the block to this call."""
         token = _CURRENT.set(self)
         try:
             yield
@@ -42,11 +42,11 @@ class Waiting:
     def use(self, connection: _Connection) -> None:
         """Wait on a connection.
 
-        :raises ConnectionAbortedError: nobody waits any more.
+        :raises ConnectionAbortedError: the call was cancelled.
         """
         connection.used_by, self._connection = self, connection
         if self.is_over:
-            raise ConnectionAbortedError('The call is no longer wanted.')
+            raise ConnectionAbortedError('The call was cancelled.')
 
     def close(self) -> None:
         """Stop waiting, at once and from now on. Called in another thread."""
@@ -61,7 +61,7 @@ _CURRENT: ContextVar[Waiting | None] = ContextVar('waiting', default=None)
 
 
 def tell(session: requests.Session) -> None:
-    """Have the connections of a session tell who waits on them."""
+    """Make the connections of a session report the calls that wait on them."""
     for adapter in session.adapters.values():
         pools = getattr(adapter, 'poolmanager', None)
         if pools is not None and pools.pool_classes_by_scheme is not _POOLS:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from convergence import template
 from convergence.core.rows import Stack
 from convergence.engine.callers.permits import Permits
+from convergence.engine.compile.analyser import TemplateAnalyser
 from convergence.engine.compile.compiler import TemplateCompiler
 from convergence.engine.compile.submission import Submission
 
@@ -24,22 +25,29 @@ def _compile(submission: Submission) -> template.Compiled:
     return _compiled(json.dumps(submission.template), json.dumps(submission.environment))
 
 
-class SimulatedCompiler(TemplateCompiler):
-    """Compiles templates that do not use the stack's identity."""
+class SimulatedAnalyser(TemplateAnalyser):
+    """Reads templates that do not use the stack's identity."""
 
     @override
-    def compile(
-        self, stack: Stack, submission: Submission, permits: Permits, *, trusting: bool = False
-    ) -> template.Compiled:
-        """As the base class, without the checks that scenarios need not pass."""
-        return self.nesting(_compile(submission), submission)
-
-    @override
-    def _analyse(
+    def analyse(
         self,
         stack: Stack,
         submission: Submission,
         installation: template.Installation,
         earlier: template.Compiled | None = None,
     ) -> template.Compiled:
-        return self.nesting(_compile(submission), submission)
+        """As the base class, from the cache that all runs share."""
+        return self.with_nested(_compile(submission), submission)
+
+
+class SimulatedCompiler(TemplateCompiler):
+    """Compiles templates that do not use the stack's identity."""
+
+    analyser_type = SimulatedAnalyser
+
+    @override
+    def compile(
+        self, stack: Stack, submission: Submission, permits: Permits, *, trusting: bool = False
+    ) -> template.Compiled:
+        """As the base class, without the checks that scenarios need not pass."""
+        return self.analyser.with_nested(_compile(submission), submission)

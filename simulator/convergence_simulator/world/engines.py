@@ -51,7 +51,7 @@ class AskedEngines:
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """See `convergence.engine.nesting.operations`."""
         with self._asking() as engine:
-            engine.parts.nesting.cancel_nested_stack(context, resource_id, fence)
+            engine.parts.nested_stops.cancel_nested_stack(context, resource_id, fence)
 
     def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
         """See `convergence.engine.nesting.snapshots`."""

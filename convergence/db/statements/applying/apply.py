@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from sqlalchemy.engine import Connection
 
@@ -13,9 +14,15 @@ from convergence.db.statements.applying import events, nodes, resources, snapsho
 from convergence.db.statements.applying.changing import BeginNode, combines_changes
 from convergence.db.statements.applying.late_nodes import append_cleanup
 from convergence.db.statements.prepared.batch import StatementBatch
-from convergence.db.transaction import Ready
 
-TOGETHER: dict[type, Callable[[StatementBatch, Any, Ready, Event | None], None]] = {
+WITH_EVENT: dict[type, Callable[[StatementBatch, Any, Event | None], None]] = {
+    effects.FinishNode: nodes.finish_node,
+    effects.UpdateResource: resources.update_resource,
+    BeginNode: resources.update_resource,
+}
+"""Effects whose statement may store an event as well; see `_with_events`."""
+
+BATCHED: dict[type, Callable[[StatementBatch, Any], None]] = {
     effects.InsertStack: stacks.insert_stack,
     effects.UpdateStack: stacks.update_stack,
     effects.RequireRoom: stacks.require_room,
@@ -25,17 +32,14 @@ TOGETHER: dict[type, Callable[[StatementBatch, Any, Ready, Event | None], None]]
     effects.EndTraversal: traversals.end_traversal,
     effects.TellParent: resources.tell_parent,
     effects.InsertResources: resources.insert_resources,
-    effects.FinishNode: nodes.finish_node,
-    effects.UpdateResource: resources.update_resource,
-    BeginNode: resources.update_resource,
     effects.DeleteResource: resources.delete_resource,
     effects.CountEvent: resources.count_event,
-    effects.NotifyNode: nodes.tell_node,
+    effects.NotifyNode: nodes.notify_node,
     effects.InsertEvents: events.insert_events,
 }
-"""Effects that may go to the server with others. To some of them belongs an event: see `_with_events`."""
+"""Effects whose statements share a round trip with others."""
 
-ALONE: dict[type, Callable[[Connection, Any], None]] = {
+UNBATCHED: dict[type, Callable[[Connection, Any], None]] = {
     effects.BeginCancel: traversals.begin_cancel,
     effects.NoteFailure: traversals.note_failure,
     effects.NoteInService: traversals.note_in_service,
@@ -52,95 +56,84 @@ ALONE: dict[type, Callable[[Connection, Any], None]] = {
     effects.DeleteSnapshots: snapshots.delete_snapshots,
     effects.KeepItem: snapshots.keep_item,
 }
+"""Effects whose statements are sent one at a time, after everything before them."""
 
 
-class FollowUp:
-    """What else is to be carried out by a transaction in which a node is done; here nothing.
+class FollowUp(Protocol):
+    """Decides about another node, inside the transaction that finishes one.
 
-    :ivar looks_before_arrival: whether `before_arrival` has something to say; so too `looks_after_arrival`.
+    :ivar comes_first: True: `effects` is called before the arrival at other nodes, when rows of resources are written
+        and no node is locked yet. False: it is called last, when the nodes that became ready are known.
     """
 
-    looks_before_arrival = False
-    looks_after_arrival = False
+    comes_first: bool
 
-    def before_arrival(self, batch: StatementBatch) -> Sequence[effects.Effect]:
-        """When rows of resources are written, and no row is locked yet that others arrive at.
+    def effects(self, batch: StatementBatch) -> Sequence[effects.Effect]:
+        """Return what else the transaction carries out.
 
-        :param writes: with what is written and not sent yet; so too for `after_arrival`.
+        :param batch: with statements that may not have been sent yet.
         """
-        return ()
-
-    def after_arrival(self, batch: StatementBatch, ready: Ready) -> Sequence[effects.Effect]:
-        """When all else is written.
-
-        :param ready: the nodes that became ready by it.
-        """
-        return ()
 
 
-NO_FOLLOW_UP = FollowUp()
-
-
-def apply(
-    batch: StatementBatch, decided: Iterable[effects.Effect], ready: Ready, sequel: FollowUp = NO_FOLLOW_UP
-) -> None:
+def apply(batch: StatementBatch, decided: Iterable[effects.Effect], follow_up: FollowUp | None = None) -> None:
     """Carry out effects in their order, inside the caller's transaction.
 
-    :param writes: what is left in it at the end the caller sends.
-    :param ready: the nodes that became ready and are to be cast are added to it, at the latest when all is sent, or
-        committed with it.
-    :param sequel: asked what else is to be carried out.
-    :raises Conflict: something is not as it was when the decision was made.
+    :param batch: the caller sends what is left in it. Nodes that became ready are added to `batch.ready`.
+    :param follow_up: its effects are carried out as well.
+    :raises Conflict: a row is not as it was when the decision was made.
     :raises StackExists: a new stack has the name of a living one.
     """
-    for effect, told in _with_more(decided, sequel, batch, ready):
-        together = TOGETHER.get(type(effect))
-        if together is not None:
-            together(batch, effect, ready, told)
-        else:
-            batch.send()
-            ALONE[type(effect)](batch.connection, effect)
+    for effect, event in _with_events(batch.connection, decided):
+        if isinstance(effect, effects.FinishNode):
+            if follow_up is not None and follow_up.comes_first:
+                apply(batch, follow_up.effects(batch))
+            if follow_up is None or follow_up.comes_first:
+                batch.flush_rows()  # the arrival comes last
+        _apply_one(batch, effect, event)
+    if follow_up is not None and not follow_up.comes_first:
+        batch.send()  # only then the nodes that became ready are known
+        apply(batch, follow_up.effects(batch))
 
 
-def _with_more(
-    decided: Iterable[effects.Effect], sequel: FollowUp, batch: StatementBatch, ready: Ready
-) -> Iterator[tuple[effects.Effect, Event | None]]:
-    connection = batch.connection
-    for effect, told in _with_events(connection, decided):
-        if isinstance(effect, effects.FinishNode) and sequel.looks_before_arrival:
-            yield from _with_events(connection, sequel.before_arrival(batch))
-        if isinstance(effect, effects.FinishNode) and not sequel.looks_after_arrival:
-            batch.flush_rows()  # the arrival comes last
-        yield effect, told
-    if sequel.looks_after_arrival:
-        batch.send()  # only then it is known what became ready
-        yield from _with_events(connection, sequel.after_arrival(batch, ready))
+def _apply_one(batch: StatementBatch, effect: effects.Effect, event: Event | None) -> None:
+    kind = type(effect)
+    if kind in WITH_EVENT:
+        WITH_EVENT[kind](batch, effect, event)
+    elif kind in BATCHED:
+        BATCHED[kind](batch, effect)
+    else:
+        batch.send()
+        UNBATCHED[kind](batch.connection, effect)
 
 
 def _with_events(
     connection: Connection, decided: Iterable[effects.Effect]
 ) -> Iterator[tuple[effects.Effect, Event | None]]:
-    """Effects in their order, each with the event that its statement stores as well, where the server can do both."""
-    if not combines_changes(connection):
-        yield from ((effect, None) for effect in decided)
-        return
-    left = list(decided)
+    """Yield effects in their order, each with the event that its statement stores as well, where the server can do
+    both.
+
+    The event of a finished node comes before it in a decision, the event of a changed row after it.
+    """
+    left = deque(decided)
+    combines = combines_changes(connection)
     while left:
-        effect = left.pop(0)
-        follower = left[0] if left else None
-        if _is_one_event(effect) and isinstance(follower, effects.FinishNode) and follower.last is None:
-            left.pop(0)
-            yield follower, effect.events[0]
-        elif (
-            isinstance(effect, effects.UpdateResource)
-            and _is_one_event(follower)
-            and not (len(left) > 1 and isinstance(left[1], effects.FinishNode))
-        ):
-            left.pop(0)
-            yield effect, follower.events[0]
-        else:
-            yield effect, None
+        effect = left.popleft()
+        event: Event | None = None
+        if combines and left and _is_one_event(effect) and _arrives(left[0]):
+            event, effect = effect.events[0], left.popleft()
+        elif combines and isinstance(effect, effects.UpdateResource) and _is_followed_by_event(left):
+            event = left.popleft().events[0]
+        yield effect, event
 
 
-def _is_one_event(effect: effects.Effect | None) -> TypeGuard[effects.InsertEvents]:
+def _is_one_event(effect: effects.Effect) -> TypeGuard[effects.InsertEvents]:
     return isinstance(effect, effects.InsertEvents) and len(effect.events) == 1
+
+
+def _arrives(effect: effects.Effect) -> bool:
+    return isinstance(effect, effects.FinishNode) and effect.last is None
+
+
+def _is_followed_by_event(left: deque[effects.Effect]) -> TypeGuard[deque[effects.InsertEvents]]:
+    """Return True if an event comes next that does not belong to a finished node behind it."""
+    return bool(left) and _is_one_event(left[0]) and not (len(left) > 1 and isinstance(left[1], effects.FinishNode))

@@ -183,42 +183,41 @@ HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
 
-def finish(batch: StatementBatch, effect: FinishNode, ready: Ready, told: Event | None = None) -> None:
+def finish(batch: StatementBatch, effect: FinishNode, event: Event | None = None) -> None:
     """A node that was ready is done, and arrives at those that require it.
 
     It is a conflict where it was not ready, or something else than was assumed.
 
-    :param ready: the nodes that became ready and are to be cast are added to it, when they are known.
-    :param told: an event that is stored as well: only where the server takes more at once.
+    :param event: stored as well, in the same statement: only where `combines_changes`.
     """
     what = f'node {effect.number} of {effect.traversal_id}'
     values: dict[str, Any] = {'traversal': effect.traversal_id, 'node': effect.number, 'new_output': effect.output}
     if effect.checked:
         values |= {'successors': effect.required_by, 'behind_window': effect.next_in_backlog}
     numbers = followers(effect)
-    if told is not None and 0 < len(numbers) <= CHUNK:
+    if event is not None and 0 < len(numbers) <= CHUNK:
         at_once = FINISH_AT_ONCE_AS_ASSUMED if effect.checked else FINISH_AT_ONCE
-        given = {**values, **asked(effect, numbers), **event_values(told)}
-        batch.add(at_once.call(given), partial(_note_all, batch.connection, effect, ready))
+        given = {**values, **asked(effect, numbers), **event_values(event)}
+        batch.add(at_once.call(given), partial(_note_all, batch, effect))
         if len(numbers) > effect.window:
             batch.send()  # some may have to be chained to others before the commit
         return
-    if told is not None:
-        store_event(batch, told)
+    if event is not None:
+        store_event(batch, event)
     if numbers and not batch.connection.dialect.update_returning:
         batch.add_one((FINISH_AS_ASSUMED_ANEW if effect.checked else FINISH_NODE_ANEW).call(values), what)
-        _arrive_unanswered(batch, effect, ready)
+        _arrive_unanswered(batch, effect)
         return
     batch.add_one((FINISH_AS_ASSUMED if effect.checked else FINISH_NODE).call(values), what)
     if numbers:
         batch.send()
-        ready += arrive(batch.connection, effect)
+        batch.ready += arrive(batch.connection, effect)
 
 
-def _note_all(connection: Connection, effect: FinishNode, ready: Ready, answer: StatementResult) -> None:
+def _note_all(batch: StatementBatch, effect: FinishNode, answer: StatementResult) -> None:
     """See `_at_once`."""
     arrived = [(number, Phase(phase), left) for number, phase, left in json.loads(answer.rows[0][0])]
-    ready += chained(connection, effect, became_ready(arrived, effect.next_in_backlog))
+    batch.ready += chained(batch.connection, effect, became_ready(arrived, effect.next_in_backlog))
 
 
 def arrive(connection: Connection, effect: FinishNode) -> Ready:
@@ -264,7 +263,7 @@ def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[i
     return [(effect.traversal_id, number, phase) for number, phase in became if number not in behind]
 
 
-def _arrive_unanswered(batch: StatementBatch, effect: FinishNode, ready: Ready) -> None:
+def _arrive_unanswered(batch: StatementBatch, effect: FinishNode) -> None:
     """As `arrive`, where an UPDATE does not answer with rows."""
     became: list[tuple[int, Phase]] = []
     every = followers(effect)
@@ -277,7 +276,7 @@ def _arrive_unanswered(batch: StatementBatch, effect: FinishNode, ready: Ready) 
             batch.add(ARRIVE_UNANSWERED.call(successors))
 
     def conclude() -> None:
-        ready.extend(chained(batch.connection, effect, became))
+        batch.ready.extend(chained(batch.connection, effect, became))
 
     if len(every) > effect.window:
         batch.send()  # some may have to be chained to others before the commit

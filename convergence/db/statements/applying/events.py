@@ -8,15 +8,13 @@ from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
 from convergence.core import effects
-from convergence.core.rows import Event
 from convergence.db.schema.models import EVENT, SIGNAL
 from convergence.db.schema.row_columns import stored_values
 from convergence.db.statements.applying.changing import store_event
 from convergence.db.statements.prepared.batch import StatementBatch
-from convergence.db.transaction import Ready
 
 
-def insert_events(batch: StatementBatch, effect: effects.InsertEvents, ready: Ready, told: Event | None) -> None:
+def insert_events(batch: StatementBatch, effect: effects.InsertEvents) -> None:
     """See the effect."""
     if len(effect.events) == 1:
         store_event(batch, effect.events[0])

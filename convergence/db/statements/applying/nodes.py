@@ -14,7 +14,6 @@ from convergence.db.statements.applying.arriving import finish
 from convergence.db.statements.prepared.batch import StatementBatch, require_found
 from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import PreparedStatement
-from convergence.db.transaction import Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
 _IS_READY = and_(_THIS_NODE, SYNC_POINT.c.status == NodeStatus.READY)
@@ -36,13 +35,15 @@ FINISH_BOTH = PreparedStatement(
 )
 FAIL_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(status=NodeStatus.FAILED)
 POINT_NODE = by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(resource_id=bindparam('new_resource'))
-TELL = PreparedStatement(by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now()))
+NOTIFY_NODE = PreparedStatement(
+    by_key(update(SYNC_POINT), SYNC_POINT).where(_IS_READY).values(notified_at=database_now())
+)
 
 
-def finish_node(batch: StatementBatch, effect: effects.FinishNode, ready: Ready, told: Event | None) -> None:
+def finish_node(batch: StatementBatch, effect: effects.FinishNode, event: Event | None) -> None:
     """See the effect."""
     if effect.last is None:
-        finish(batch, effect, ready, told)
+        finish(batch, effect, event)
         return
     key = {'traversal': effect.traversal_id, 'node': effect.number}
     what = f'nodes {effect.number} and {effect.last} of {effect.traversal_id}'
@@ -61,6 +62,6 @@ def point_node(connection: Connection, effect: effects.PointNode) -> None:
     require_found(pointed.rowcount, f'node {effect.number} of {effect.traversal_id}')
 
 
-def tell_node(batch: StatementBatch, effect: effects.NotifyNode, ready: Ready, told: Event | None) -> None:
+def notify_node(batch: StatementBatch, effect: effects.NotifyNode) -> None:
     """See the effect."""
-    batch.add(TELL.call({'traversal': effect.traversal_id, 'node': effect.number}))
+    batch.add(NOTIFY_NODE.call({'traversal': effect.traversal_id, 'node': effect.number}))

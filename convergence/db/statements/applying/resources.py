@@ -16,7 +16,6 @@ from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.statements.prepared.inserts import ManyRowsInsert
 from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import PreparedStatement
-from convergence.db.transaction import Ready
 
 INSERT_ROWS = ManyRowsInsert(RESOURCE, stored_names(Resource), ('id', 'name', 'type'))
 CLEAR_HOOK = (
@@ -54,14 +53,14 @@ PARENT_OF = (
 )
 
 
-def insert_resources(batch: StatementBatch, effect: effects.InsertResources, ready: Ready, told: Event | None) -> None:
+def insert_resources(batch: StatementBatch, effect: effects.InsertResources) -> None:
     """See the effect."""
     INSERT_ROWS.add(batch, stored_columns(Resource, effect.resources))
 
 
-def update_resource(batch: StatementBatch, effect: effects.UpdateResource, ready: Ready, told: Event | None) -> None:
+def update_resource(batch: StatementBatch, effect: effects.UpdateResource, event: Event | None) -> None:
     """See the effect."""
-    change_row(batch, effect, told)
+    change_row(batch, effect, event)
 
 
 def update_resources(connection: Connection, effect: effects.UpdateResources) -> None:
@@ -70,7 +69,7 @@ def update_resources(connection: Connection, effect: effects.UpdateResources) ->
         connection.execute(by_key(update(RESOURCE), RESOURCE).where(RESOURCE.c.id.in_(some)).values(**effect.changes))
 
 
-def delete_resource(batch: StatementBatch, effect: effects.DeleteResource, ready: Ready, told: Event | None) -> None:
+def delete_resource(batch: StatementBatch, effect: effects.DeleteResource) -> None:
     """See the effect."""
     remove_row(batch, effect)
 
@@ -86,16 +85,16 @@ def revoke_addresses(connection: Connection, effect: effects.RevokeAddresses) ->
     connection.execute(REVOKE_ADDRESSES, {'key': effect.resource_id, 'revoked_by': effect.revocation})
 
 
-def count_event(batch: StatementBatch, effect: effects.CountEvent, ready: Ready, told: Event | None) -> None:
+def count_event(batch: StatementBatch, effect: effects.CountEvent) -> None:
     """See the effect."""
     batch.add(COUNT_EVENT.call({'key': effect.resource_id}))
 
 
-def tell_parent(batch: StatementBatch, effect: effects.TellParent, ready: Ready, told: Event | None) -> None:
+def tell_parent(batch: StatementBatch, effect: effects.TellParent) -> None:
     """See the effect."""
     key = {'key': effect.resource_id}
     batch.add(COUNT_EVENT.call(key))
-    batch.read_at_end(WAITING_FOR.call(key), lambda rows: ready.extend((row[0], row[1], row[2]) for row in rows))
+    batch.read_at_end(WAITING_FOR.call(key), lambda rows: batch.ready.extend((row[0], row[1], row[2]) for row in rows))
 
 
 def doubt_parents(connection: Connection, effect: effects.DoubtParents) -> None:

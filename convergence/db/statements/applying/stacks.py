@@ -7,7 +7,7 @@ from functools import cache
 from sqlalchemy import Delete, bindparam, delete, func, insert, not_, select, update
 
 from convergence.core import effects
-from convergence.core.rows import Event, Stack, Template
+from convergence.core.rows import Stack, Template
 from convergence.credentials.model import CredentialsStatus
 from convergence.db.schema.models import CREDENTIALS, STACK, TEMPLATE
 from convergence.db.schema.row_columns import stored_names, stored_values
@@ -16,7 +16,6 @@ from convergence.db.statements.applying.traversals import ENROL_AGAIN
 from convergence.db.statements.applying.trees import recount, take_room
 from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedListStatement, PreparedStatement, among
-from convergence.db.transaction import Ready
 from convergence.errors import ActionInProgress, StackExists
 
 INSERT_STACK = PreparedStatement(insert(STACK), (*stored_names(Stack), 'live_name'))
@@ -50,7 +49,7 @@ def _purge_all_but(length: int) -> Delete:
 PURGE_TEMPLATES = PreparedListStatement('keep', _purge_all_but)
 
 
-def insert_stack(batch: StatementBatch, effect: effects.InsertStack, ready: Ready, told: Event | None) -> None:
+def insert_stack(batch: StatementBatch, effect: effects.InsertStack) -> None:
     """See the effect."""
     stack = effect.stack
     # What is there may be the name, or the id of a nested stack, which is known before it.
@@ -59,7 +58,7 @@ def insert_stack(batch: StatementBatch, effect: effects.InsertStack, ready: Read
     _refer_to_credentials(batch, stack.credentials_id, stack.id)
 
 
-def update_stack(batch: StatementBatch, effect: effects.UpdateStack, ready: Ready, told: Event | None) -> None:
+def update_stack(batch: StatementBatch, effect: effects.UpdateStack) -> None:
     """See the effect."""
     changes: dict[str, object] = {**effect.changes}
     if changes.get('deleted_at') is not None:
@@ -96,16 +95,16 @@ def _refer_to_credentials(batch: StatementBatch, credentials_id: str | None, sta
         raise ActionInProgress('The request has taken so long that its credentials are being removed; repeat it.')
 
 
-def require_room(batch: StatementBatch, effect: effects.RequireRoom, ready: Ready, told: Event | None) -> None:
+def require_room(batch: StatementBatch, effect: effects.RequireRoom) -> None:
     """See the effect."""
     take_room(batch, effect)
 
 
-def insert_template(batch: StatementBatch, effect: effects.InsertTemplate, ready: Ready, told: Event | None) -> None:
+def insert_template(batch: StatementBatch, effect: effects.InsertTemplate) -> None:
     """See the effect."""
     batch.add(INSERT_TEMPLATE.call([stored_values(effect.template)]))
 
 
-def purge_templates(batch: StatementBatch, effect: effects.PurgeTemplates, ready: Ready, told: Event | None) -> None:
+def purge_templates(batch: StatementBatch, effect: effects.PurgeTemplates) -> None:
     """See the effect."""
     batch.add(PURGE_TEMPLATES.call({'stack': effect.stack_id, 'keep': effect.keep or ('',)}))

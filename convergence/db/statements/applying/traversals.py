@@ -7,7 +7,7 @@ from sqlalchemy.engine import Connection
 
 from convergence.core import effects
 from convergence.core.model import NodeStatus, Status, TraversalStatus
-from convergence.core.rows import Event, Node, Traversal
+from convergence.core.rows import Node, Traversal
 from convergence.db.schema.models import SYNC_POINT, TRAVERSAL
 from convergence.db.schema.row_columns import stored_columns, stored_names, stored_values
 from convergence.db.statements.applying.snapshots import END_SNAPSHOT
@@ -15,7 +15,6 @@ from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.statements.prepared.inserts import ManyRowsInsert
 from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement
-from convergence.db.transaction import Ready
 
 INSERT_TRAVERSAL = FewRowsInsert(TRAVERSAL, stored_names(Traversal))
 _OF_NODE = (*stored_names(Node), 'notified_at')
@@ -69,7 +68,7 @@ ENROL_AGAIN = (
 )
 
 
-def insert_traversal(batch: StatementBatch, effect: effects.InsertTraversal, ready: Ready, told: Event | None) -> None:
+def insert_traversal(batch: StatementBatch, effect: effects.InsertTraversal) -> None:
     """See the effect."""
     batch.add(INSERT_TRAVERSAL.call([stored_values(effect.traversal)]))
     now = effect.traversal.started_at
@@ -83,7 +82,7 @@ def insert_traversal(batch: StatementBatch, effect: effects.InsertTraversal, rea
     INSERT_NODES.add(batch, columns)
 
 
-def end_traversal(batch: StatementBatch, effect: effects.EndTraversal, ready: Ready, told: Event | None) -> None:
+def end_traversal(batch: StatementBatch, effect: effects.EndTraversal) -> None:
     """See the effect."""
     end = END_TRAVERSAL.call(
         {

@@ -26,6 +26,7 @@ from convergence.db.connections.committing import COMMIT
 from convergence.db.connections.drivers import SEVERAL
 from convergence.db.connections.failures import is_duplicate
 from convergence.db.statements.prepared.statement import FEW, BoundStatement, FewRowsInsert, as_raised, executed
+from convergence.db.transaction import Ready
 from convergence.errors import Conflict
 
 LONGEST = 1 << 18
@@ -60,10 +61,15 @@ Rows: TypeAlias = Sequence[Sequence[Any]]
 
 
 class StatementBatch:
-    """What a transaction writes, in its order. What the server takes one by one is written at once."""
+    """Statements of one transaction, in their order. Where the driver takes one statement at a time, each is sent at
+    once.
+
+    :ivar ready: nodes that became ready by these statements and are to be cast; complete when all are sent.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self.ready: Ready = []
         self._refusal: Exception | None = None
         self._left = _Message(connection)
         self._in_the_end: list[tuple[BoundStatement, Callable[[Rows], object]]] = []

@@ -1,4 +1,4 @@
-"""How the members of a group are changed a few at a time. Pure."""
+"""Changes the members of a group in batches. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import islice
 
 @dataclass(frozen=True, slots=True)
 class BatchPolicy:
-    """How many members may be changed at once.
+    """How many members may change at once.
 
-    :param max_size: how many are made or changed in one batch, at most.
-    :param min_in_service: how many are to be left alone meanwhile, as far as there are so many.
+    :param max_size: maximum number of members that are made or changed in one batch.
+    :param min_in_service: minimum number of members that stay unchanged meanwhile, if the group has so many.
     :param pause_s: seconds between two batches.
     """
 
@@ -23,10 +23,10 @@ class BatchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a group should be next.
+    """The next state of a group.
 
     :param members: their names.
-    :param renewed: those among them that are to be as all should be in the end, which includes the new ones.
+    :param renewed: those that get their final definition in this batch, new ones included.
     """
 
     members: tuple[str, ...]
@@ -34,7 +34,7 @@ class Batch:
 
 
 def is_finished(members: Collection[str], current: Collection[str], size: int) -> bool:
-    """Whether a group has the size that it should have, and all its members are as they should be."""
+    """Return True if a group has its final size and all its members have their final definition."""
     return len(members) == size and all(name in current for name in members)
 
 
@@ -48,18 +48,18 @@ def next_batch(
     failed: Collection[str] = (),
     leaving: Collection[str] = (),
 ) -> Batch:
-    """The next step from what a group is to what it should be.
+    """Return the next batch on the way to the final state of a group.
 
-    Members that failed are renewed before all others, and all at once: they serve nobody, and are made again with
-    whatever change there is. Where fewer members than must stay in service would be left alone, others are added for
-    the time being; they are taken away when the last change is made.
+    Failed members are renewed before all others, and all at once: they are not in service and change in any case. If
+    fewer members than the minimum would stay unchanged, temporary ones are added; they are removed with the last
+    change.
 
-    :param members: the names of those that are there; who stands first is changed, or removed, first.
-    :param current: the names of those that are as they should be.
-    :param size: how many members there should be in the end.
-    :param fresh: gives names for members that are added.
+    :param members: the names of the present members; the first is changed, or removed, first.
+    :param current: the names of members with their final definition.
+    :param size: the final number of members.
+    :param fresh: yields names for new members.
     :param failed: the names of members that do not work.
-    :param leaving: the names of members that will not be there in the end: they are not changed any more.
+    :param leaving: the names of members without a place in the final state: they are not changed any more.
     """
     staying = [name for name in members if name not in leaving]
     broken = [name for name in staying if name in failed and name not in current]

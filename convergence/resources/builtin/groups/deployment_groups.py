@@ -62,7 +62,7 @@ class DeploymentGroupPolicy:
 
 @dataclass(frozen=True)
 class DeploymentGroupAttributes:
-    """What can be asked of a group: maps by the names of its servers. Any output is an attribute, too."""
+    """The attributes of a group: maps by the names of its servers. Every output is an attribute too."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('',)
 
@@ -123,9 +123,9 @@ class SoftwareDeploymentGroup(NestedType[Any]):
 
     @override
     def attribute(self, call: Call[Any], name: str) -> Json:
-        """What all deployments tell, by the names of their servers.
+        """Return the values of all deployments, by the names of their servers.
 
-        :raises FinalFailure: one does not tell that.
+        :raises FinalFailure: a deployment has no such value.
         """
         members = in_order(call)
         if name in OF_EACH:
@@ -137,7 +137,7 @@ class SoftwareDeploymentGroup(NestedType[Any]):
 
 
 def _in_member(path: Path, name: str) -> Iterable[Path]:
-    """Where a value of the group stands in the deployment on one server, if it is there."""
+    """Return the place of a value of the group in the deployment on one server, if it occurs there."""
     if path[:1] != (SERVERS,):
         yield ('properties', *path)
     elif len(path) == 1 or path[1] == name:

@@ -1,7 +1,7 @@
-"""What a group is made of: its members, as resources of the template of a nested stack. Pure.
+"""The members of a group, as resources of the template of a nested stack. Pure.
 
-What a member is told is data, whatever it looks like: the template of the members says it word by word, but for what
-nobody may be shown and what could be taken for a function. That goes into parameters of the nested stack.
+The data of a member are literal: the template of the members repeats them word by word. Values that must be masked,
+and values that look like a function, go into parameters of the nested stack.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from convergence.template.lookalikes import function_names
 VERSION = '2021-04-16'
 GET = 'get_param'
 NOT_KNOWN = 'unknown'
-"""The parameter for values that are not known yet, where a template is only looked at."""
+"""The parameter for values that are not known yet, in a template that is only checked."""
 
 JsonObject = dict[str, Json]
 """A resource as a template writes it."""
@@ -31,7 +31,7 @@ class GroupMember:
     """One member of a group.
 
     :param body: the resource as a template writes it, without any function.
-    :param masked_paths: where values stand in it that nobody may be shown.
+    :param masked_paths: places of values to mask.
     """
 
     body: Mapping[str, Json]
@@ -46,10 +46,10 @@ def member(
     depends_on: Sequence[str] = (),
     masked_paths: Iterable[Path] = (),
 ) -> GroupMember:
-    """A member of a type.
+    """Return a member of a type.
 
     :param properties: those that are null count as not given.
-    :param depends_on: names of the members that must be there first.
+    :param depends_on: names of the members that must exist first.
     :param masked_paths: places of values to mask: paths that begin with ``properties`` or ``metadata``.
     """
     body: JsonObject = {'type': type_name}
@@ -132,7 +132,7 @@ def hidden_names(template: Mapping[str, Json]) -> frozenset[str]:
 
 
 def output_of(context: NestingContext, name: str) -> Json:
-    """What an output of the present template says; null where there is none."""
+    """Return the value of an output of the present template; null if there is none."""
     outputs = (context.present or {}).get('outputs')
     output = outputs.get(name) if isinstance(outputs, dict) else None
     return output.get('value') if isinstance(output, dict) else None

@@ -35,7 +35,7 @@ class ResourceChainProperties:
 
 @dataclass(frozen=True)
 class ResourceChainAttributes:
-    """What can be asked of a chain, besides ``resource.<number>`` and every attribute of the members, as a list."""
+    """The attributes of a chain, besides ``resource.<number>`` and every attribute of the members, as a list."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('',)
 
@@ -84,5 +84,5 @@ class ResourceChain(GroupType[ResourceChainProperties]):
 
 
 def _masked(masked_paths: Iterable[Path]) -> list[Path]:
-    """Where values stand in a member that nobody may be shown."""
+    """Return the places in a member whose values must be masked."""
     return [('properties', *path[1:]) for path in masked_paths if path and path[0] == PROPERTIES]

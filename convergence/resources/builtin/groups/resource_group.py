@@ -36,7 +36,7 @@ LONGEST_PAUSE_S = 3600
 
 @dataclass(frozen=True)
 class GroupedResource:
-    """What the members are."""
+    """The definition of the members."""
 
     type: str = prop(description='The type of the members.')
     properties: dict[str, Json] | None = prop(None, description='Their properties.')
@@ -45,7 +45,7 @@ class GroupedResource:
 
 @dataclass(frozen=True)
 class RemovalPolicy:
-    """Who goes."""
+    """The members to remove."""
 
     resource_list: list[Json] = prop(
         [],
@@ -74,13 +74,13 @@ class ResourceGroupProperties:
         update_allowed=True,
         support=since('10.0.0'),
         constraints=[AllowedValues(('append', 'update'))],
-        description='Whether what was removed before stays so (append), or only what is in the list now (update).',
+        description='append: members that were removed before stay removed; update: only those in the present list.',
     )
 
 
 @dataclass(frozen=True)
 class BatchCreate:
-    """How the members are made."""
+    """How the members are created."""
 
     max_batch_size: int = prop(1, constraints=[Range(minimum=1)], description='How many are made at once, at most.')
     pause_time: float = prop(0, constraints=[Range(minimum=0)], description='Seconds between two batches.')
@@ -91,7 +91,7 @@ class BatchCreate:
 
 @dataclass(frozen=True)
 class RollingUpdate(BatchCreate):
-    """How the members are changed when their definition has changed."""
+    """How the members are changed when their definition changes."""
 
     min_in_service: int = prop(
         0, constraints=[Range(minimum=0)], description='How many are left alone meanwhile, at least.'
@@ -99,7 +99,7 @@ class RollingUpdate(BatchCreate):
 
 
 def require_short(pause_s: float) -> None:
-    """That nobody waits too long between two batches.
+    """Check the pause between two batches.
 
     :raises ValueError: it is too long.
     """
@@ -129,7 +129,7 @@ class ResourceGroupPolicy:
 
 @dataclass(frozen=True)
 class ResourceGroupAttributes:
-    """What can be asked of a group, besides ``resource.<name>`` and every attribute of the members, as a list."""
+    """The attributes of a group, besides ``resource.<name>`` and every attribute of the members, as a list."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('',)
 
@@ -152,7 +152,7 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
 
     @override
     def wanted(self, call: Call[ResourceGroupProperties], context: NestingContext) -> DesiredStack:
-        """As many members as are wanted; all at once, or the next batch of them."""
+        """Return a stack with the desired number of members; all at once, or with the next batch of them."""
         properties = call.properties
         policy: ResourceGroupPolicy = PropertySchema.of(ResourceGroupPolicy).parse(context.update_policy)
         definition = {
@@ -200,18 +200,18 @@ class ResourceGroup(GroupType[ResourceGroupProperties]):
 
     @override
     def attribute(self, call: Call[ResourceGroupProperties], name: str) -> Json:
-        """As for all groups; and what was removed."""
+        """Return an attribute that all groups have, or the names of removed members."""
         if name == REMOVED:
             return call.nested.values().outputs.get(REMOVED, [])
         return super().attribute(call, name)
 
 
 def made_from(definition: Mapping[str, Any], variable: str, name: str, masked_paths: Sequence[Path]) -> GroupMember:
-    """A member.
+    """Return a member.
 
-    :param definition: the property that says what the members are.
-    :param variable: what stands in the properties for the number of the member.
-    :param masked_paths: where values stand in the properties of the group that nobody may be shown.
+    :param definition: the property that defines the members.
+    :param variable: the text that stands for the number of the member in its properties.
+    :param masked_paths: places in the properties of the group whose values must be masked.
     """
     properties, metadata = (
         value if isinstance(value := definition.get(key), dict) else None for key in ('properties', 'metadata')
@@ -227,14 +227,14 @@ def made_from(definition: Mapping[str, Any], variable: str, name: str, masked_pa
 
 
 def removed_names(properties: ResourceGroupProperties, context: NestingContext) -> list[str]:
-    """The names that are not used (any more), sorted.
+    """Return the sorted names that are not used (any more).
 
-    Who is asked for by name is removed even where there is no such member yet, but for a group that is there already.
+    A name in the removal policy is removed even without such a member, except in a group that exists already.
     """
     noted = output_of(context, REMOVED)
     before = [str(name) for name in noted] if isinstance(noted, list) else []
     if is_repeated(context):
-        # What is gone by now could be found when the step was stored.
+        # A member that is gone by now existed when the step was stored.
         return before
     names = {each.name: each.reference for each in context.members()}
     by_reference = {reference: name for name, reference in names.items() if reference is not None}

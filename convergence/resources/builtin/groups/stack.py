@@ -26,7 +26,7 @@ OUTPUTS = 'Outputs.'
 
 @dataclass(frozen=True)
 class StackContext:
-    """Where the stack is to be."""
+    """The place of the stack."""
 
     region_name: str | None = prop(None, description='The region.')
     credential_secret_id: str | None = prop(
@@ -41,9 +41,7 @@ class StackContext:
         support=since('12.0.0'),
         description='The certificate of the authority that the other cloud trusts.',
     )
-    insecure: bool = prop(
-        False, update_allowed=True, support=since('12.0.0'), description='Whether certificates are not looked at.'
-    )
+    insecure: bool = prop(False, update_allowed=True, support=since('12.0.0'), description='Accept any certificate.')
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class StackProperties:
 
 @dataclass(frozen=True)
 class NestedStackAttributes:
-    """What can be asked of a nested stack, besides ``resource.<name>``."""
+    """The attributes of a nested stack, besides ``resource.<name>``."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
 
@@ -89,7 +87,7 @@ class StackResource(NestedType[StackProperties]):
 
     @override
     def wanted(self, call: Call[StackProperties], context: NestingContext) -> DesiredStack:
-        """What the properties say."""
+        """Return the stack that the properties describe."""
         given = call.properties
         return DesiredStack(
             given.template,
@@ -109,7 +107,7 @@ class StackResource(NestedType[StackProperties]):
 
     @override
     def attribute(self, call: Call[StackProperties], name: str) -> Json:
-        """The name, the outputs, and what is in the stack."""
+        """Return the name, the outputs, or a value of a resource of the stack."""
         return call.nested.values().name if name == 'stack_name' else super().attribute(call, name)
 
 
@@ -134,7 +132,7 @@ class AwsStackProperties:
 
 @dataclass(frozen=True)
 class AwsStackAttributes:
-    """What can be asked of the stack: ``Outputs.<name>``."""
+    """The attributes of the stack: ``Outputs.<name>``."""
 
     beginnings: ClassVar[tuple[str, ...]] = (OUTPUTS,)
 

@@ -1,7 +1,7 @@
-"""How the nested stack of a group gets to the members that are wanted: at once, or batch by batch. Pure.
+"""The steps of the nested stack of a group towards its desired members: at once, or batch by batch. Pure.
 
-Which step it has got to last stands in the description of its template. So a step that is asked for again, because its
-answer got lost, is the same again, whatever has become of the members since.
+The description of the template records the last step. So a step that is repeated because its answer was lost is the
+same, whatever its members did since.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _TOLD = re.compile(rf'{_ABOUT}: step (?P<step>\d+) of what template (?P<goal>.*)
 
 
 def number_of(name: str) -> tuple[int, int, str]:
-    """What to sort names of members by: numbers by their value, before all others."""
+    """Return the sort key of the name of a member: numbers by their value, before all other names."""
     return (0, int(name), '') if name.isdecimal() else (1, 0, name)
 
 
 @dataclass(frozen=True, slots=True)
 class MembersWanted:
-    """What a group should be.
+    """The desired state of a group.
 
     :param members: by name.
-    :param policy: how it gets there; None: at once.
-    :param others: makes members that stand in for the time being.
+    :param policy: the batches; None: all at once.
+    :param others: makes temporary members.
     :param outputs: of the nested stack, by name.
-    :param removed: names of members that go at once, whatever the policy says.
+    :param removed: names of members that are removed at once, against the policy.
     """
 
     members: Mapping[str, GroupMember]
@@ -44,7 +44,7 @@ class MembersWanted:
 
 
 def is_repeated(context: NestingContext) -> bool:
-    """Whether this very step, or one that follows it, has been stored already."""
+    """Return True if this step, or a later one, has been stored already."""
     told = _TOLD.fullmatch(str((context.present or {}).get('description', '')))
     return told is not None and told['goal'] == context.goal and int(told['step']) > context.step
 
@@ -76,7 +76,7 @@ def _and_then(stack: DesiredStack, members: Mapping[str, GroupMember], goal: Mem
 
 
 def _current(members: Mapping[str, GroupMember], goal: MembersWanted) -> set[str]:
-    """The names of those that are as they should be in the end."""
+    """Return the names of members with their final definition."""
     return {name for name, each in members.items() if name in goal.members and each.body == goal.members[name].body}
 
 

@@ -1,4 +1,4 @@
-"""What the types of groups tell of their members."""
+"""The values of members that the types of groups give."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GroupType(NestedType[P]):
 
     @override
     def attribute_prefix_len(self, name: str) -> int | None:
-        """Keys behind an attribute of all members go into what each of them tells."""
+        """Return 1 for ``attributes``, 0 for any other attribute of the members, None for those of the group."""
         if name == ATTRIBUTES:
             return 1
         return None if name in self.own or name.startswith(OF_ONE) else 0
@@ -47,9 +47,9 @@ class GroupType(NestedType[P]):
 
     @override
     def attribute(self, call: Call[P], name: str) -> Json:
-        """What there is, what one member tells (``resource.<name>``), or what all of them tell, as a list.
+        """Return a value of the group, of one member (``resource.<name>``), or of all members, as a list.
 
-        :raises FinalFailure: there is no such member, or one does not tell that.
+        :raises FinalFailure: there is no such member, or one has no such value.
         """
         members = in_order(call)
         if name == 'refs':
@@ -66,6 +66,6 @@ class GroupType(NestedType[P]):
 
 
 def in_order(call: Call[Any]) -> dict[str, Mapping[str, Json]]:
-    """What the members tell, by name, in the order of their numbers."""
+    """Return the values of the members by name, in the order of their numbers."""
     resources = call.nested.values().resources
     return dict(sorted(resources.items(), key=lambda item: number_of(item[0])))

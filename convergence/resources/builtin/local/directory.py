@@ -36,7 +36,7 @@ class DirectoryProperties:
     path: str | None = prop(
         None, description='Path below the root directory; by default made from the names of stack and resource.'
     )
-    force: bool = prop(False, update_allowed=True, description='Delete the directory with whatever is in it.')
+    force: bool = prop(False, update_allowed=True, description='Delete the directory with all its contents.')
 
     def __post_init__(self) -> None:
         if self.path is not None:
@@ -45,7 +45,7 @@ class DirectoryProperties:
 
 @dataclass(frozen=True)
 class DirectoryAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a directory."""
 
     path: str = attr('Absolute path.')
     name: str = attr('Path below the root directory; what get_resource gives too.')
@@ -57,7 +57,7 @@ class Directory(ResourceType[DirectoryProperties]):
     Properties = DirectoryProperties
     Attributes = DirectoryAttributes
     token_enforced = True  # A repeated create finds its own record at the path.
-    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Every effect ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
         self._root = provider.root
@@ -107,7 +107,7 @@ class Directory(ResourceType[DirectoryProperties]):
 
     @override
     def observe(self, call: Call[DirectoryProperties]) -> Observed:
-        """Whether the directory is there."""
+        """Return a healthy observation if the directory exists."""
         path = call.physical_id or _path(call)
         if not self._sandbox.is_directory(path):
             raise ObjectNotFound(f'the directory {path} does not exist')
@@ -115,7 +115,7 @@ class Directory(ResourceType[DirectoryProperties]):
 
     @override
     def watcher(self, tell: Tell) -> Watcher | None:
-        """Tells of directories that are removed or moved."""
+        """Return a watcher that reports removed and moved directories."""
         return paths_watched(self._root, tell)
 
     @override

@@ -60,7 +60,7 @@ class FileProperties:
 
 @dataclass(frozen=True)
 class FileAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a file."""
 
     path: str = attr('Absolute path.', of=('path', 'directory'))
     name: str = attr('Path below the root directory; what get_resource gives too.', of=('path', 'directory'))
@@ -73,7 +73,7 @@ class File(ResourceType[FileProperties]):
     Properties = FileProperties
     Attributes = FileAttributes
     token_enforced = True  # A repeated create finds its own record at the path.
-    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Every effect ends with the worker.
 
     def __init__(self, provider: LocalProvider) -> None:
         self._root = provider.root
@@ -138,7 +138,7 @@ class File(ResourceType[FileProperties]):
 
     @override
     def watcher(self, tell: Tell) -> Watcher | None:
-        """Tells of files that are written to, removed or moved."""
+        """Return a watcher that reports changed, removed and moved files."""
         return paths_watched(self._root, tell)
 
     @override

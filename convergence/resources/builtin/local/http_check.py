@@ -34,7 +34,7 @@ class HttpCheckProperties:
     url: str = prop(
         update_allowed=True,
         constraints=[AllowedPattern('https?://[^\\s]+', 'it must begin with http:// or https://')],
-        description='Address to ask.',
+        description='URL to request.',
     )
     status: int = prop(
         200, update_allowed=True, constraints=[Range(100, 599)], description='Status code that must be answered.'
@@ -54,9 +54,9 @@ class HttpCheckProperties:
         self.asked()
 
     def asked(self) -> tuple[str, int]:
-        """Host and port.
+        """Return host and port.
 
-        :raises ValueError: they cannot be told.
+        :raises ValueError: the address has none.
         """
         parts = urlsplit(self.url)
         return parts.hostname or '', parts.port or (443 if parts.scheme == 'https' else 80)
@@ -68,11 +68,11 @@ class HttpCheckProperties:
 
 @dataclass(frozen=True)
 class HttpCheckAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a check."""
 
     passed: bool = attr('True: a check that does not pass fails.', of=())
     status: int = attr('Status code that was answered.', of=('status',))
-    url: str = attr('Address that was asked.', of=('url',))
+    url: str = attr('URL that was requested.', of=('url',))
 
 
 class HttpCheck(ResourceType[HttpCheckProperties]):
@@ -81,7 +81,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
     Properties = HttpCheckProperties
     Attributes = HttpCheckAttributes
     token_enforced = True  # Nothing real is made.
-    create_ambiguity_s = 0.0  # Whatever it does ends with the worker.
+    create_ambiguity_s = 0.0  # Every effect ends with the worker.
 
     def __init__(self, provider: LocalProvider, clock: Clock = system_clock) -> None:
         self._addresses = provider.check_addresses
@@ -90,22 +90,22 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
 
     @override
     def create(self, call: Call[HttpCheckProperties]) -> Answer:
-        """Ask once; if the answer is not right yet, go on asking."""
+        """Request the URL once; poll it if the answer is not right yet."""
         return self._ask(call, wait(self._clock, call.properties.timeout_s), physical_name(call))
 
     @override
     def update(self, call: Call[HttpCheckProperties]) -> Answer:
-        """Check anew."""
+        """Check again."""
         return self._ask(call, wait(self._clock, call.properties.timeout_s))
 
     @override
     def poll(self, call: Call[HttpCheckProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Ask again."""
+        """Request the URL again."""
         return self._ask(call, still_waiting(self._clock, progress))
 
     @override
     def check(self, call: Call[HttpCheckProperties]) -> Answer:
-        """Ask once."""
+        """Request the URL once."""
         return self._ask(call, None)
 
     @override
@@ -128,7 +128,7 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
         return InProgress(waiting.progress, physical_id, poll_after_s=wanted.interval_s)
 
     def _require_allowed(self, call: Call[HttpCheckProperties]) -> None:
-        """Refuse what is nobody's to ask: an answer may hold what another project, or the operator, keeps to itself.
+        """Refuse addresses that are not allowed: an answer may hold data of another project or of the operator.
 
         :raises FinalFailure: the address is neither one that the operator allows nor that of a process of the project.
         """
@@ -138,13 +138,13 @@ class HttpCheck(ResourceType[HttpCheckProperties]):
         if host in LOOPBACK and port in self._table.ports(call.project_id):
             return
         raise FinalFailure(
-            f'{host}:{port} may not be asked; what may: the ports of Convergence::Local::Process resources of this '
+            f'{host}:{port} is not allowed; allowed: the ports of Convergence::Local::Process resources of this '
             'project that run, at 127.0.0.1, and what the operator lists in [local_provider] check_addresses'
         )
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer like any other: following it would lead to hosts that nobody allowed."""
+    """Treats a redirect as an answer like any other: following it would lead to hosts that are not allowed."""
 
     @override
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -155,7 +155,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedire
 
 
 def _problem(wanted: HttpCheckProperties) -> str | None:
-    """What is wrong with the answer, or None."""
+    """Return the problem of the answer, or None."""
     try:
         with _OPENER.open(wanted.url, timeout=REQUEST_LIMIT_S) as answer:
             status, body = answer.status, answer.read(BODY_LIMIT_BYTES)

@@ -1,10 +1,11 @@
 """Starts a program detached and leaves a record of it, before the program can do anything.
 
-Run as a script of its own, so that the engine never forks itself and the program is nobody's child: it survives the
-engine. Because the record is written by the very process that becomes the program, there is no moment in which the
-program runs and cannot be found. Needs nothing but the standard library.
+Runs as a script of its own, so that the engine never forks itself and the program is no child of the engine: it
+survives the engine. The process that becomes the program writes the record, so the program never runs without one.
+Needs nothing but the standard library.
 
-Standard input: one JSON object, see `Launch`. Standard output: nothing, or why the program could not be started.
+Standard input: one JSON object, see `Launch`. Standard output: empty, or the reason why the program could not be
+started.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import NoReturn, TypedDict
 
 
 class Launch(TypedDict):
-    """What is to be started.
+    """The program to start.
 
-    `directory_fd` and `log_fd` are inherited descriptors; `record` is the absolute path of a file that must not
-    exist yet and will hold ``{"pid": …, "start": …, "port": …, "project_id": …}``.
+    `directory_fd` and `log_fd` are inherited descriptors; `record` is the absolute path of a file that must not exist
+    yet and will hold ``{"pid": …, "start": …, "port": …, "project_id": …}``.
     """
 
     executable: str
@@ -35,9 +36,9 @@ class Launch(TypedDict):
 
 
 def start_of(pid: int) -> str | None:
-    """When the process `pid` started, in a form that no other process with that number ever has.
+    """Return the start time of the process `pid`, in a form that no other process with that number ever has.
 
-    None where there is no such process, or only the remains of one that nobody has collected.
+    None if there is no such process, or only a zombie.
     """
     if not os.path.exists('/proc/self/stat'):
         return _start_by_ps(pid)

@@ -1,7 +1,7 @@
-"""Which resource made which path.
+"""Records of the resources that made paths.
 
-A record per path says whose it is, so that nothing is touched that was not made here, and so that a resource that
-has been replaced does not remove what its successor took over.
+Each path has a record of its owner. So the provider touches only paths that it made, and a replaced resource does not
+remove a path that its successor took over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOCK_PAUSE_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a path is. `kind` is ``directory``, ``file`` or ``log``."""
+    """The owner of a path. `kind` is ``directory``, ``file`` or ``log``."""
 
     path: str
     kind: str
@@ -41,7 +41,7 @@ class Owner:
         return cls(path, kind, _digest(call.token), call.stack_id, call.stack_name, call.name)
 
     def same_resource(self, other: Owner) -> bool:
-        """Whether the other record is of the same resource, be it of an earlier or a later object of it."""
+        """Return True if the other record is of the same resource, also of an earlier or a later object of it."""
         return (self.stack_id, self.name, self.kind) == (other.stack_id, other.name, other.kind)
 
 
@@ -54,9 +54,9 @@ class Ownership:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep everybody else from changing records, for the few moments of an operation.
+        """Lock the records for the few moments of an operation.
 
-        :raises TransientFailure: others did not let go for half a minute.
+        :raises TransientFailure: another process held the lock for half a minute.
         """
         self._owners.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -67,12 +67,12 @@ class Ownership:
             os.close(descriptor)
 
     def claim(self, owner: Owner, *, occupied: bool) -> None:
-        """Make `owner` the owner of its path, before anything is made there. To be called under the lock.
+        """Make `owner` the owner of its path, before anything is made there. Call it under the lock.
 
         A resource that replaces an earlier one of the same name in the same stack takes the path over from it.
 
-        :param occupied: whether something is at the path.
-        :raises FinalFailure: the path is somebody else's, or something is there that was not made here.
+        :param occupied: True if something exists at the path.
+        :raises FinalFailure: the path has another owner, or something exists there that the provider did not make.
         """
         present = self.find(owner.path)
         if present is None and occupied:
@@ -90,7 +90,7 @@ class Ownership:
         temporary.replace(record)
 
     def find(self, path: str) -> Owner | None:
-        """Whose `path` is, or None."""
+        """Return the owner of `path`, or None."""
         try:
             return Owner(**json.loads(self._record(path).read_text(encoding='utf-8')))
         except FileNotFoundError:
@@ -115,7 +115,7 @@ class Ownership:
         ]
 
     def owns(self, call: Call[Any], path: str) -> bool:
-        """Whether the call's resource made what is at `path`, and nobody took it over."""
+        """Return True if the call's resource made `path` and still owns it."""
         owner = self.find(path)
         return owner is not None and owner.token == _digest(call.token)
 
@@ -128,7 +128,7 @@ class Ownership:
 
 
 def _lock(descriptor: int) -> None:
-    # Asks again and again, because a call that blocks stops all green threads, its owner's among them.
+    # Polls the lock, because a call that blocks stops all green threads, its owner's among them.
     for _ in range(_LOCK_ATTEMPTS):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

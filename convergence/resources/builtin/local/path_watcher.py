@@ -1,4 +1,4 @@
-"""Files and directories that somebody changes, told by the operating system."""
+"""Watches files and directories through the operating system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEFT_AS_IT_WAS = ('opened', 'closed_no_write')
 
 
 class PathWatcher(Watcher):
-    """Tells of changed, removed and moved paths below a root directory. Watches nothing while nothing is wanted."""
+    """Reports changed, removed and moved paths below a root directory. Watches nothing while no path is set."""
 
     def __init__(self, root: Path, tell: Tell) -> None:
         self._root = root
@@ -32,7 +32,7 @@ class PathWatcher(Watcher):
 
     @override
     def watch(self, physical_ids: Collection[str]) -> None:
-        """Tell of these paths, which are relative to the root."""
+        """Report these paths, which are relative to the root."""
         with self._lock:
             new = frozenset(physical_ids) - self._wanted
             self._wanted = frozenset(physical_ids)
@@ -52,13 +52,13 @@ class PathWatcher(Watcher):
             self._observer = None
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """What the library calls with each event."""
+        """Handle an event. The library calls it."""
         if event.event_type in _LEFT_AS_IT_WAS or (event.is_directory and event.event_type == 'modified'):
-            return  # that something in a directory has changed is told of that
+            return  # a change in a directory reports the changed path itself
         with self._lock:
             wanted = self._wanted
         for path in filter(None, (self._below(event.src_path), self._below(event.dest_path))):
-            # With a directory goes, or comes, all that is in it, and nobody tells of each.
+            # A directory moves with all its contents, and there is no event for each of them.
             inside = {each for each in wanted if each.startswith(f'{path}/')} if event.is_directory else set()
             for each in sorted(inside | ({path} & wanted)):
                 self._tell(each)

@@ -1,4 +1,4 @@
-"""Whether changed files can be told of in this process."""
+"""Decides if file events are available in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from convergence.resources.watching import Tell, Watcher
 
 
 def paths_watched(root: Path, tell: Tell) -> Watcher | None:
-    """What tells of paths below a root directory. None on green threads, on which the library does not work."""
+    """Return a watcher of paths below a root directory. None on green threads, which the library does not support."""
     if installed() is not Executor.THREADING:
         return None
     from convergence.resources.builtin.local.path_watcher import PathWatcher  # noqa: PLC0415 - only observers need it

@@ -38,7 +38,7 @@ from convergence.resources.schema import prop
 
 POLL_INTERVAL_S = 0.2
 INHERITED = ('PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR')
-"""What a program sees of the engine's environment; the rest may hold passwords."""
+"""The variables of the engine's environment that a program gets; the others may hold passwords."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ProcessProperties:
     port: int = prop(
         0,
         constraints=[Range(0, 65535)],
-        description='Port that the program will listen on, told it as PORT; 0 chooses a free one.',
+        description='Port on which the program will listen, in its variable PORT; 0 chooses a free one.',
     )
     stop_timeout_s: float = prop(
         10,
@@ -75,16 +75,16 @@ class ProcessProperties:
 
 @dataclass(frozen=True)
 class ProcessAttributes:
-    """What can be asked of the resource."""
+    """The attributes of a process."""
 
     pid: int = attr('Number of the process.', of=())
-    port: int = attr('Port that the program was told to listen on.', of=('port',))
+    port: int = attr('Port in the variable PORT of the program.', of=('port',))
     url: str = attr('http://127.0.0.1 with that port.', of=('port',))
     log: str = attr('Absolute path of the file that holds what the program printed.', of=())
 
 
 class Process(ResourceType[ProcessProperties]):
-    """A running program on this machine; it goes on when the engine stops."""
+    """A running program on this machine; it continues when the engine stops."""
 
     Properties = ProcessProperties
     Attributes = ProcessAttributes
@@ -109,7 +109,7 @@ class Process(ResourceType[ProcessProperties]):
 
     @override
     def delete(self, call: Call[ProcessProperties]) -> Answer:
-        """Ask the process to end, if it was started here; any other one is left alone."""
+        """Send the process a signal to end, if the provider started it; any other process is left alone."""
         found = self._found(call) if call.physical_id is not None else self._table.find(call.token)
         physical_id = found.physical_id if found is not None else None
         if physical_id is None or not is_running(physical_id):
@@ -122,7 +122,7 @@ class Process(ResourceType[ProcessProperties]):
 
     @override
     def poll(self, call: Call[ProcessProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Create: does it still run? Delete: has it ended? By force, when it was asked long enough ago."""
+        """Create: does it still run? Delete: has it ended? Kills it if it was signalled long enough ago."""
         if action is not Action.DELETE:
             if not self._runs(call):
                 raise FinalFailure(
@@ -153,14 +153,14 @@ class Process(ResourceType[ProcessProperties]):
 
     @override
     def observe(self, call: Call[ProcessProperties]) -> Observed:
-        """Whether the process runs."""
+        """Return a healthy observation if the process runs."""
         if not self._runs(call):
             raise ObjectNotFound(f'the process of {call.name} does not run')
         return Observed(properties={'port': self._port(call)})
 
     @override
     def watcher(self, tell: Tell) -> Watcher | None:
-        """Tells of processes that end, where the kernel tells that."""
+        """Return a watcher that reports processes that end, if the kernel reports them."""
         return ProcessWatcher(self._table, tell) if CAN_WATCH else None
 
     @override
@@ -175,7 +175,7 @@ class Process(ResourceType[ProcessProperties]):
         return self._sandbox.absolute(_log(call)) if name == 'log' else self._port(call)
 
     def _found(self, call: Call[ProcessProperties]) -> Running | None:
-        """The process of the call's id, if it was started here for the call's project, by whatever resource."""
+        """Return the process of the call's id, if a resource of the call's project started it."""
         return self._table.known(call.project_id, call.physical_id) if call.physical_id is not None else None
 
     def _runs(self, call: Call[ProcessProperties]) -> bool:

@@ -53,9 +53,9 @@ class ProcessTable:
         return recorded if recorded is not None and is_running(recorded.physical_id) else None
 
     def known(self, project_id: str, physical_id: str) -> Running | None:
-        """The process with that id, whether it still runs or not, if it was started here for that project.
+        """Return the process with that id, running or not, if the provider started it for that project.
 
-        Any other process of the machine is nothing to look at, and nothing to end.
+        No other process of the machine is ever inspected or ended.
         """
         return next(
             (each for _, each in self._records() if (each.project_id, each.physical_id) == (project_id, physical_id)),
@@ -69,7 +69,7 @@ class ProcessTable:
         )
 
     def start(self, token: str, task: launch.Launch) -> Running:
-        """Start a program under `token`. What is recorded for the token must have ended.
+        """Start a program under `token`. The process recorded for the token must have ended.
 
         :param task: its `record` is filled in here.
         :raises FinalFailure: the program cannot be started.
@@ -113,7 +113,9 @@ class ProcessTable:
                 path.unlink(missing_ok=True)
 
     def free_port(self) -> int:
-        """A port of this machine that nobody uses, nor any process that was started here and has yet to open it."""
+        """Return a free port of this machine that no process of the provider, started but still without its port, is
+        to open.
+        """
         taken = {recorded.port for _, recorded in self._records()}
         while True:
             with socket.socket() as probe:
@@ -140,13 +142,13 @@ class ProcessTable:
 
 
 def is_running(physical_id: str) -> bool:
-    """Whether this very process runs; another one that got its number does not count."""
+    """Return True if this very process runs; another one that got its number does not count."""
     pid, start = _parts(physical_id)
     return launch.start_of(pid) == start
 
 
 def is_listening(port: int) -> bool:
-    """Whether somebody listens at a port of this machine already."""
+    """Return True if a process already listens at a port of this machine."""
     for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
         try:
             with socket.socket(family) as probe:

@@ -1,4 +1,4 @@
-"""The ends of processes of this machine, told by the kernel."""
+"""Watches the ends of processes of this machine through the kernel."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from convergence.resources.watching import Tell, Watcher
 LOG = logging.getLogger(__name__)
 
 CAN_WATCH = hasattr(os, 'pidfd_open')
-"""Whether the kernel of this machine tells it (Linux)."""
+"""True if the kernel of this machine reports the ends of processes (Linux)."""
 
 
 class ProcessWatcher(Watcher):
-    """Tells when a process ends that was started here. One descriptor for each, and one thread for all.
+    """Reports the ends of processes that the provider started. One descriptor for each, and one thread for all.
 
-    Who has no descriptors left for further processes says so once; these are found ended when it is time to look.
+    Without descriptors for further processes it logs that once; the observer finds the end of those at the next
+    interval.
     """
 
     def __init__(self, table: ProcessTable, tell: Tell) -> None:
@@ -42,7 +43,7 @@ class ProcessWatcher(Watcher):
 
     @override
     def watch(self, physical_ids: Collection[str]) -> None:
-        """Tell of the ends of these processes, as far as they were started here."""
+        """Report the ends of these processes, as far as the provider started them."""
         with self._lock:
             if self._wanted is not None and self._wanted != (wanted := frozenset(physical_ids)):
                 self._wanted = wanted
@@ -91,7 +92,7 @@ class ProcessWatcher(Watcher):
                 self._begin(physical_id)
 
     def _begin(self, physical_id: str) -> None:
-        """Watch a process that was started here; what ended before that is told of."""
+        """Watch a process that the provider started; report one that ended before that."""
         try:
             descriptor = os.pidfd_open(int(physical_id.partition(':')[0]))
         except ProcessLookupError:
@@ -99,7 +100,11 @@ class ProcessWatcher(Watcher):
             return
         except OSError as error:
             if not self._complained:
-                LOG.warning('This process can watch no more processes, and only looks at them: %s', error.strerror)
+                LOG.warning(
+                    'Out of file descriptors, polling further processes instead of watching them; nothing needs '
+                    'doing: %s',
+                    error.strerror,
+                )
                 self._complained = True
             return
         if not is_running(physical_id):  # another one has its number

@@ -1,4 +1,4 @@
-"""What the operator allows the local provider."""
+"""The limits that the operator sets for the local provider."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def running_python() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class LocalProvider:
-    """Settings of the local provider. Hand it to a `Registry` to enable the ``Convergence::Local`` types.
+    """Settings of the local provider. Give it to a `Registry` to enable the ``Convergence::Local`` types.
 
-    :param root: directory below which everything happens; made where needed.
-    :param programs: what may be run: name in templates to absolute path of the executable.
-    :param check_addresses: ``host:port`` of what `Convergence::Local::HttpCheck` may ask besides the processes that
+    :param root: directory of all files of the provider; made when it is needed.
+    :param programs: programs that may run: name in templates to absolute path of the executable.
+    :param check_addresses: ``host:port`` that `Convergence::Local::HttpCheck` may request besides the processes that
         the provider runs itself.
     :raises ConfigurationError: the root or a program is not an absolute path, or is not usable.
     """

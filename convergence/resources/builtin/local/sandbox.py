@@ -29,7 +29,7 @@ PATH_LIMIT_BYTES = 1024
 READ_LIMIT_BYTES = 8 * 1024 * 1024
 """Largest file that is read."""
 _PIECE_BYTES = 64 * 1024
-"""What is read at once: to make room for the largest file takes longer than to read a small one."""
+"""Bytes of one read: a buffer for the largest file costs more than the read of a small file."""
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNPRINTABLE = frozenset(('Cc', 'Cf', 'Cs', 'Zl', 'Zp'))
@@ -46,7 +46,7 @@ def checked(path: str) -> str:
     """
     parts = PurePosixPath(path).parts
     if not parts or '\0' in path:
-        raise ValueError('a path below the root directory is wanted')
+        raise ValueError('the path must be below the root directory')
     if path.startswith('/') or '..' in parts:
         raise ValueError('the path must be relative to the root directory and must not contain ..')
     if parts[0] == STATE:
@@ -76,7 +76,7 @@ class Sandbox:
         return str(self._root / _below_root(path))
 
     def exists(self, path: str) -> bool:
-        """Whether anything is there."""
+        """Return True if the path exists."""
         try:
             with self._parent(path) as (parent, name):
                 os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -85,7 +85,7 @@ class Sandbox:
         return True
 
     def is_directory(self, path: str) -> bool:
-        """Whether a directory is there."""
+        """Return True if the path is a directory."""
         try:
             with self._parent(path) as (parent, name):
                 return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
@@ -213,7 +213,7 @@ def _below_root(path: str) -> str:
 
 
 def _open_regular(parent: int, name: str, path: str, flags: int) -> int:
-    """A descriptor of a regular file. Whatever else has its name, now or while we look, is not waited for."""
+    """Return a descriptor of a regular file. Does not block on anything else with that name, such as a pipe."""
     try:
         # A device may do something already when it is opened.
         if not stat.S_ISREG(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):

@@ -25,12 +25,12 @@ from convergence.template import has_unknown
 
 RESOURCE = 'resource'
 SAMPLE = 'member'
-"""What a member is called in a template that is only looked at."""
+"""Name of a member in a template that is only checked."""
 
 
 @dataclass(frozen=True)
 class RollingUpdates:
-    """How members are made anew when what they are made from has changed."""
+    """How members are renewed when their definition changes."""
 
     min_in_service: int = prop(
         0, constraints=[Range(minimum=0)], description='How many members are left alone meanwhile, at least.'
@@ -40,7 +40,7 @@ class RollingUpdates:
 
 
 def wrong_sizes(least: Any, most: Any, desired: Any) -> list[str]:
-    """What `require_sizes` says of sizes as far as they are known, whatever else is not."""
+    """Return the problems that `require_sizes` would raise, for sizes of which some may be unknown."""
     if not isinstance(least, int) or not isinstance(most, int):
         return []
     try:
@@ -51,7 +51,7 @@ def wrong_sizes(least: Any, most: Any, desired: Any) -> list[str]:
 
 
 def require_sizes(least: int, most: int, desired: int | None) -> None:
-    """That the sizes of a group fit together.
+    """Check that the sizes of a group fit together.
 
     :raises ValueError: they do not.
     """
@@ -90,7 +90,7 @@ class AutoScalingGroupProperties:
     rolling_updates: RollingUpdates = prop(
         {'min_in_service': 0, 'max_batch_size': 1, 'pause_time': 0},
         update_allowed=True,
-        description='How members are made anew when their definition has changed.',
+        description='How members are renewed when their definition changes.',
     )
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class AutoScalingGroupProperties:
 
 @dataclass(frozen=True)
 class AutoScalingGroupAttributes:
-    """What can be asked of a group, besides ``resource.<number or name>``."""
+    """The attributes of a group, besides ``resource.<number or name>``."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
 
@@ -127,7 +127,9 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
 
     @override
     def wanted(self, call: Call[AutoScalingGroupProperties], context: NestingContext) -> DesiredStack:
-        """Members as they are defined now, as many as there are, or as are wanted now."""
+        """Return a stack with members of the present definition: as many as there are, or as the group should have
+        now.
+        """
         properties = call.properties
         size = next_size(context, properties.desired_capacity, properties.min_size)
         policy = properties.rolling_updates
@@ -151,7 +153,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
         size: int,
         cooldowns: Mapping[str, Json],
     ) -> DesiredStack:
-        """Those that are there, but for the oldest, and new ones."""
+        """Return a stack with the present members, less the oldest, plus new ones."""
         member = member_of(call.properties.resource, context.masked_paths)
         desired = call.properties.desired_capacity
         return stack_of(context, Membership(call.token, member, size, desired=desired), cooldowns)
@@ -180,7 +182,7 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
 
     @override
     def attribute_prefix_len(self, name: str) -> int | None:
-        """Keys behind the name of an attribute go into what each member tells."""
+        """Return 1 for ``outputs`` and ``outputs_list``, whose first key is the name of an attribute of the members."""
         return 1 if name in ('outputs', 'outputs_list') else None
 
     @override
@@ -197,9 +199,9 @@ class AutoScalingGroup(ScaledType[AutoScalingGroupProperties]):
 
     @override
     def attribute(self, call: Call[AutoScalingGroupProperties], name: str) -> Json:
-        """What there is, and what the members tell.
+        """Return a value of the group or of its members.
 
-        :raises FinalFailure: there is no such member, or it does not tell that.
+        :raises FinalFailure: there is no such member, or it has no such value.
         """
         members = serving(call)
         if name == 'current_size':
@@ -226,14 +228,16 @@ def member_of(definition: Mapping[str, Json], masked_paths: Sequence[Path]) -> G
 
 
 def serving(call: Call[Any]) -> dict[str, Mapping[str, Json]]:
-    """What the members tell that work, those first that are there longest."""
+    """Return the values of the working members, oldest first."""
     resources = call.nested.values().resources
     good = {name: member for name, member in resources.items() if not member.get('failed')}
     return dict(sorted(good.items(), key=lambda item: (float(str(item[1].get('made_at', 0.0))), item[0])))
 
 
 def asked_of_any(path: str, members: Collection[str]) -> Mapping[str, str]:
-    """What `one_of` will ask. Which member a number means depends on when they were made: any of them may be asked."""
+    """Return the attributes that `one_of` may read. The number of a member depends on creation times, so any member
+    counts.
+    """
     number, _, rest = path.partition('.')
     if number in members or not number.isdecimal():
         return asked_of_one(path, members)
@@ -242,7 +246,7 @@ def asked_of_any(path: str, members: Collection[str]) -> Mapping[str, str]:
 
 
 def one_of(call: Call[Any], order: Sequence[str], path: str) -> Json:
-    """What one member tells: ``number`` or ``name``, perhaps with ``.attribute``.
+    """Return a value of one member: ``number`` or ``name``, perhaps with ``.attribute``.
 
     :param order: the names of the members; the number counts from 0.
     :raises FinalFailure: there is no such member.

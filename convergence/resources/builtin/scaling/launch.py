@@ -27,9 +27,9 @@ def not_implemented(name: str, *constraints: Constraint) -> FieldDeclaration:
 
 
 def require_implemented(properties: DeclaredProperties) -> None:
-    """That nobody relies on what is `not_implemented`.
+    """Refuse properties that are `not_implemented`.
 
-    :raises ValueError: somebody does.
+    :raises ValueError: one of them is given.
     """
     for name in _not_implemented(type(properties)):
         field = PropertySchema.of(type(properties)).properties[name].field
@@ -38,7 +38,7 @@ def require_implemented(properties: DeclaredProperties) -> None:
 
 
 def relied_on(declared: type[Any], properties: Mapping[str, Any]) -> Iterator[str]:
-    """What `require_implemented` says of properties as far as they are known, whatever else is not."""
+    """Yield the problems that `require_implemented` would raise, for properties of which some may be unknown."""
     return (_refused(name) for name in _not_implemented(declared) if properties.get(name) not in (None, UNKNOWN))
 
 
@@ -109,7 +109,7 @@ class LaunchConfigurationProperties:
     key: str | None = prop(
         None, name='KeyName', constraints=[CustomConstraint('nova.keypair')], description='The key pair of their user.'
     )
-    user_data: str | None = prop(None, name='UserData', description='What they are told when they start.')
+    user_data: str | None = prop(None, name='UserData', description='User data of the servers.')
     security_groups: list[Json] | None = prop(None, name='SecurityGroups', description='Their security groups.')
     kernel: str | None = not_implemented('KernelId')
     ramdisk: str | None = not_implemented('RamDiskId')
@@ -124,7 +124,7 @@ class LaunchConfigurationProperties:
             if not device.storage.snapshot:
                 raise ValueError('SnapshotId is missing, this is required when specifying BlockDeviceMappings.')
         if self.instance:
-            raise ValueError('InstanceId: nobody asks what that server is like; use ImageId and InstanceType')
+            raise ValueError('InstanceId is not supported; set ImageId and InstanceType')
         if not (self.image and self.flavor):
             raise ValueError('If without InstanceId, ImageId and InstanceType are required.')
 

@@ -1,7 +1,7 @@
-"""Which members a group has next: their number, their names, and which of them are made anew. Pure.
+"""The next members of a group: their number, their names, and the ones to renew. Pure.
 
-Who is there longest goes first, and those that do not work go before all others. What a group was told last, and how
-far it has got, stands in outputs of its nested stack.
+The oldest member is removed first, and members that do not work before all others. Outputs of the nested stack record
+the last request and the progress.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from convergence.resources.scaling import COOLDOWNS
 from convergence.values import replace
 
 DESIRED = 'desired_capacity'
-"""The output that says how many members the group was told to have last."""
+"""The output with the number of members that was requested last."""
 ROLLING = 'rolling_update'
 """The output that says, in the middle of a change a few members at a time, which step was taken last, and how many
 members there are to be at its end."""
@@ -28,13 +28,13 @@ members there are to be at its end."""
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a group should be.
+    """The desired state of a group.
 
-    :param token: of the group's resource; the names of its members are made from it.
-    :param member: what new members are.
-    :param size: how many there should be.
-    :param rolling: how those that are there become what new ones are; None: they stay what they are.
-    :param desired: how many the group is told to have; None: nobody says it.
+    :param token: of the group's resource; the names of its members derive from it.
+    :param member: the definition of new members.
+    :param size: number of members.
+    :param rolling: how present members get the new definition; None: they keep theirs.
+    :param desired: number of members that the template sets; None: it sets none.
     :param types: see `DesiredStack`.
     """
 
@@ -47,9 +47,9 @@ class Membership:
 
 
 def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str, Json] | None = None) -> DesiredStack:
-    """The stack that a group wants to be next.
+    """Return the next desired stack of a group.
 
-    :param cooldowns: what the output of that name says from now on; None: what it has said.
+    :param cooldowns: the new value of the output of that name; None: its present value.
     """
     if context.adopted is not None:
         return _stack(context, wanted, dict.fromkeys(context.adopted, wanted.member), {}, cooldowns)
@@ -57,7 +57,7 @@ def stack_of(context: NestingContext, wanted: Membership, cooldowns: Mapping[str
     order = oldest_first(context, present)
     noted = output_of(context, ROLLING)
     if isinstance(noted, dict) and (noted.get('goal'), noted.get('step')) == (context.goal, context.step):
-        # The step was taken already, and whoever took it was not heard.
+        # The step was taken already, and its answer was lost.
         return _stack(context, wanted, present, noted, cooldowns)
     current = {name for name, member in present.items() if member == wanted.member}
     fresh = names(wanted.token, present)
@@ -103,7 +103,7 @@ def _stack(
 
 
 def oldest_first(context: NestingContext, present: Collection[str]) -> list[str]:
-    """The members in the order in which they are removed or made anew."""
+    """Return the members in the order in which they are removed or renewed."""
     rows = {member.name: member for member in context.members()}
     places = {name: place for place, name in enumerate(present)}
 
@@ -115,12 +115,11 @@ def oldest_first(context: NestingContext, present: Collection[str]) -> list[str]
 
 
 def next_size(context: NestingContext, desired: int | None, otherwise: int) -> int:
-    """How many members a group should have where nobody signals it: what it is told, once; then it keeps its size.
+    """Return the number of members without a signal: the number in the template, once; then the group keeps its size.
 
-    In the middle of a change a few members at a time that is the size at its end: by then there may be more members, or
-    fewer.
+    During a change in batches it is the final size: meanwhile the group may have more members, or fewer.
 
-    :param otherwise: for a group that is new, and is told nothing.
+    :param otherwise: for a new group without a number in its template.
     """
     if context.present is None:
         return desired or otherwise

@@ -54,16 +54,16 @@ class ScalingPolicyProperties:
 
     @property
     def type(self) -> AdjustmentType:
-        """What the number means."""
+        """The meaning of the number."""
         return AdjustmentType(self.adjustment_type)
 
 
 @dataclass(frozen=True)
 class ScalingPolicyAttributes:
-    """What can be asked of a policy."""
+    """The attributes of a policy."""
 
     alarm_url: str | None = attr(
-        'A signed address: whoever posts to it signals the policy, and can do nothing else.', of=(), secret=True
+        'A signed address: a POST to it signals the policy and can do nothing else.', of=(), secret=True
     )
     signal_url: str | None = attr('The address to which signals are posted with the token of a member.', of=())
 
@@ -84,7 +84,9 @@ class ScalingPolicy(PolicyType[Any]):
 
     @override
     def create(self, call: Call[Any]) -> Answer:
-        """Make the key of its addresses. A second create makes another one, and nobody knows the first."""
+        """Make the key of its addresses. A second create makes another key, which is harmless: the first one was not
+        published.
+        """
         return Done(call.resource_id, {signing.KEY: secrets.token_urlsafe(32)})
 
     @override
@@ -106,9 +108,9 @@ class ScalingPolicy(PolicyType[Any]):
 
     @override
     def attribute(self, call: Call[Any], name: str) -> Json:
-        """Where to send a signal.
+        """Return a signal address.
 
-        :raises FinalFailure: nobody knows where to.
+        :raises FinalFailure: the address of the API is not known.
         """
         return with_token(self._api, call) if name == 'signal_url' else signed(self._api, call)
 
@@ -139,16 +141,16 @@ class AwsScalingPolicyProperties:
 
     @property
     def type(self) -> AdjustmentType:
-        """What the number means."""
+        """The meaning of the number."""
         return CFN_TYPES[self.adjustment_type]
 
 
 @dataclass(frozen=True)
 class AwsScalingPolicyAttributes:
-    """What can be asked of a policy."""
+    """The attributes of a policy."""
 
     alarm_url: str | None = attr(
-        'A signed address: whoever posts to it signals the policy, and can do nothing else.',
+        'A signed address: a POST to it signals the policy and can do nothing else.',
         name='AlarmUrl',
         of=(),
         secret=True,
@@ -167,5 +169,5 @@ class AwsScalingPolicy(ScalingPolicy):
 
     @override
     def reference_id(self, call: Call[Any]) -> str | None:
-        """The signal address; its id while nobody knows where the API is."""
+        """Return the signal address, or the id while the address of the API is not known."""
         return signed_if_known(self._api, call) or call.resource_id

@@ -26,7 +26,7 @@ from convergence.resources.schema import PropertySchema, prop
 from convergence.resources.support import since
 
 SCALED, INSTANCE = 'OS::Heat::ScaledResource', 'AWS::EC2::Instance'
-"""What members are called in the template of a group, and what that is unless the environment says otherwise."""
+"""The type of members in the template of a group, and the type that it means unless the environment maps it."""
 LONGEST_PAUSE_S = 3600.0
 _DURATION = re.compile(r'PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?')
 
@@ -40,7 +40,7 @@ class GroupTag:
 
 
 _ZONES = 'Accepted and ignored.'
-_NO_INSTANCE = 'InstanceId: nobody asks what that server is like; use LaunchConfigurationName'
+_NO_INSTANCE = 'InstanceId is not supported; set LaunchConfigurationName'
 _CONFIGURATION = 'The launch configuration of the servers.'
 _BALANCERS = 'Load balancers: refused, for there is none that takes servers from a group.'
 _TAGS = 'Tags of the group and of its servers.'
@@ -61,7 +61,7 @@ class InstanceGroupProperties:
 
 
 def require_no_balancers(names: Collection[Json] | None) -> None:
-    """That nobody relies on a load balancer that would never hear of the servers.
+    """Refuse load balancers, which would never learn of the servers.
 
     :raises ValueError: some are named.
     """
@@ -76,14 +76,14 @@ _NO_BALANCERS = (
 
 
 def named_balancers(properties: Mapping[str, Any]) -> list[str]:
-    """What `require_no_balancers` says of properties as far as they are known, whatever else is not."""
+    """Return the problems that `require_no_balancers` would raise, for properties of which some may be unknown."""
     names = properties.get('LoadBalancerNames')
     return [_NO_BALANCERS] if isinstance(names, list) and names else []
 
 
 @dataclass(frozen=True)
 class InstanceGroupAttributes:
-    """What can be asked of a group of servers, besides ``resource.<number or name>``."""
+    """The attributes of a group of servers, besides ``resource.<number or name>``."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('resource.',)
 
@@ -109,7 +109,7 @@ def pause_s(text: str) -> float:
 
 @dataclass(frozen=True)
 class ServerRolling:
-    """How servers are made anew."""
+    """How servers are renewed."""
 
     least: int = prop(0, name='MinInstancesInService', description='How many are left alone meanwhile, at least.')
     most: int = prop(1, name='MaxBatchSize', description='How many are changed at once, at most.')
@@ -123,7 +123,7 @@ class ServerRolling:
         return BatchPolicy(max(self.most, 1), max(self.least, 0), pause_s(self.pause))
 
 
-_ROLLING = 'How servers are made anew when their launch configuration has changed; else they stay what they are.'
+_ROLLING = 'How servers are renewed when their launch configuration changes. Default: they keep the old one.'
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class AwsAutoScalingGroupPolicy:
 def rolling_of(
     context: NestingContext, kind: type[InstanceGroupPolicy | AwsAutoScalingGroupPolicy]
 ) -> BatchPolicy | None:
-    """How servers are made anew, as the update policy says; None: they stay what they are."""
+    """Return how servers are renewed, as the update policy says; None: they keep their definition."""
     policy: InstanceGroupPolicy | AwsAutoScalingGroupPolicy = PropertySchema.of(kind).parse(context.update_policy)
     return None if policy.rolling is None else policy.rolling.batches()
 
@@ -151,11 +151,11 @@ def rolling_of(
 def server_of(
     call: Call[Any], context: NestingContext, more: Mapping[str, Json], own_tags: Mapping[str, Json]
 ) -> GroupMember:
-    """What the servers of a group are: what the launch configuration says, with the tags of the group.
+    """Return the definition of the servers of a group: the launch configuration, with the tags of the group.
 
     :param more: further properties.
-    :param own_tags: those that every group has; the first one not where the user gives a tag of that family.
-    :raises FinalFailure: the configuration is not among what the group is built on.
+    :param own_tags: the tags of every group; the first one is left out if the user gives a tag of that family.
+    :raises FinalFailure: the group does not require the configuration.
     """
     reference, given = call.properties.configuration, call.properties.tags or ()
     found = context.required(reference)
@@ -181,7 +181,7 @@ class InstanceGroup(NestedType[Any]):
 
     @override
     def wanted(self, call: Call[Any], context: NestingContext) -> DesiredStack:
-        """So many servers. Those that are there change only as the update policy says."""
+        """Return a stack with that number of servers. Present servers change only as the update policy says."""
         server = server_of(call, context, {}, {'metering.groupname': call.token})
         size, rolling = max(call.properties.size, 0), rolling_of(context, InstanceGroupPolicy)
         return stack_of(context, Membership(call.token, server, size, rolling, types={SCALED: INSTANCE}))
@@ -198,26 +198,26 @@ class InstanceGroup(NestedType[Any]):
 
     @override
     def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
-        """The addresses of the servers, or what one of them tells."""
+        """Return the attributes for the addresses of the servers, or for a value of one server."""
         return asked_of_servers(name, members)
 
     @override
     def attribute(self, call: Call[Any], name: str) -> Json:
-        """The addresses of the servers, or what one of them tells."""
+        """Return the addresses of the servers, or a value of one server."""
         return told_of_servers(call, name)
 
 
 def asked_of_servers(name: str, members: Collection[str]) -> Mapping[str, str]:
-    """What `told_of_servers` will ask."""
+    """Return the attributes that `told_of_servers` reads."""
     if name in ('', 'InstanceList'):
         return dict.fromkeys(members, 'PublicIp')
     return asked_of_any(name.removeprefix(OF_ONE), members)
 
 
 def told_of_servers(call: Call[Any], name: str) -> Json:
-    """The addresses of the servers of a group, or what one of them tells.
+    """Return the addresses of the servers of a group, or a value of one server.
 
-    :raises FinalFailure: there is no such server, or it does not tell that.
+    :raises FinalFailure: there is no such server, or it has no such value.
     """
     members = list(serving(call))
     if name != 'InstanceList':
@@ -280,7 +280,9 @@ class AwsAutoScalingGroup(ScaledType[Any]):
 
     @override
     def cross_check(self, properties: Mapping[str, Any], names: Collection[str]) -> Iterable[str]:
-        """Sizes that do not fit together, and what is not offered. The launch configuration is known only later."""
+        """Yield the problems of sizes that do not fit together, and of missing features. The launch configuration is
+        not known yet.
+        """
         sizes = (properties.get(name) for name in ('MinSize', 'MaxSize', 'DesiredCapacity'))
         missing = relied_on(AwsAutoScalingGroupProperties, properties)
         instance = [_NO_INSTANCE] if isinstance(properties.get('InstanceId'), str) else []
@@ -293,7 +295,9 @@ class AwsAutoScalingGroup(ScaledType[Any]):
 
     @override
     def wanted(self, call: Call[Any], context: NestingContext) -> DesiredStack:
-        """As many servers as there are, or as are wanted now. They change only as the update policy says."""
+        """Return a stack with the present, or the requested, number of servers. They change only as the update policy
+        says.
+        """
         size = next_size(context, call.properties.desired_capacity, call.properties.min_size)
         rolling = rolling_of(context, AwsAutoScalingGroupPolicy)
         return stack_of(context, self._membership(call, context, self.bounds(call).within(size), rolling))
@@ -302,7 +306,7 @@ class AwsAutoScalingGroup(ScaledType[Any]):
     def resized(
         self, call: Call[Any], context: NestingContext, size: int, cooldowns: Mapping[str, Json]
     ) -> DesiredStack:
-        """Those that are there, but for the oldest, and new ones."""
+        """Return a stack with the present servers, less the oldest, plus new ones."""
         return stack_of(context, self._membership(call, context, size, None), cooldowns)
 
     @override
@@ -312,12 +316,12 @@ class AwsAutoScalingGroup(ScaledType[Any]):
 
     @override
     def asked_of_members(self, name: str, members: Collection[str]) -> Mapping[str, str]:
-        """The addresses of the servers, or what one of them tells."""
+        """Return the attributes for the addresses of the servers, or for a value of one server."""
         return asked_of_servers(name, members)
 
     @override
     def attribute(self, call: Call[Any], name: str) -> Json:
-        """The addresses of the servers, or what one of them tells."""
+        """Return the addresses of the servers, or a value of one server."""
         return told_of_servers(call, name)
 
     @staticmethod

@@ -27,10 +27,10 @@ GROUP = 'component'
 
 @dataclass(frozen=True)
 class ComponentConfig:
-    """What is done in some actions."""
+    """The configuration for some actions."""
 
     tool: str = prop(description='The tool that understands the configuration.')
-    config: str | None = prop(None, description='The script, or whatever the tool takes.')
+    config: str | None = prop(None, description='The script, or other input of the tool.')
     actions: list[str] = prop(
         ['CREATE', 'UPDATE'],
         constraints=[Length(minimum=1)],
@@ -43,7 +43,7 @@ class ComponentProperties:
     """See the descriptions of the fields."""
 
     configs: list[ComponentConfig] = prop(
-        constraints=[Length(minimum=1)], description='What is done, each in actions of its own.'
+        constraints=[Length(minimum=1)], description='The configurations, each with its actions.'
     )
     inputs: list[InputProperties] | None = prop(None, description='What all of them take.')
     outputs: list[OutputProperties] | None = prop(None, description='What all of them answer.')
@@ -57,14 +57,14 @@ class ComponentProperties:
 
 @dataclass(frozen=True)
 class ComponentAttributes:
-    """What can be asked of a component."""
+    """The attributes of a component."""
 
     config: dict[str, Json] = attr('All of them as they are kept, as one map.')
     configs: list[Json] = attr('The same as a list.')
 
 
 class SoftwareComponent(KeptConfig[ComponentProperties]):
-    """Keeps what is done on servers in each action of a deployment."""
+    """Stores the configurations of a component for the actions of a deployment."""
 
     support = since('2014.2')
     Properties = ComponentProperties
@@ -72,7 +72,7 @@ class SoftwareComponent(KeptConfig[ComponentProperties]):
 
     @override
     def group(self, call: Call[ComponentProperties]) -> str:
-        """That of components."""
+        """Return the group of components."""
         return GROUP
 
     @override
@@ -91,7 +91,7 @@ class SoftwareComponent(KeptConfig[ComponentProperties]):
 
     @override
     def attribute(self, call: Call[ComponentProperties], name: str) -> Json:
-        """The configurations as they are kept; None where somebody has removed them."""
+        """Return the stored configurations; None if a user has removed them."""
         kept = super().attribute(call, name)
         if name == 'config':
             return kept

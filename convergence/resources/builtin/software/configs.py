@@ -38,7 +38,9 @@ VALUE_TYPES = (AllowedValues(('String', 'Number', 'CommaDelimitedList', 'Json', 
 
 
 def made_id(*parts: str) -> str:
-    """The id of what is made for these parts, always the same one: who makes it twice makes it once."""
+    """Return the id of a row made for these parts. The same parts give the same id, so a repeated creation adds
+    nothing.
+    """
     return str(uuid.uuid5(_IDS, '\0'.join(parts)))
 
 
@@ -50,7 +52,7 @@ def shown_name(call: Call[Any]) -> str:
 
 @dataclass(frozen=True)
 class InputProperties:
-    """What a configuration takes."""
+    """An input of a configuration."""
 
     name: str = prop(description='Name of the input.')
     description: str | None = prop(None, description='What it is for.')
@@ -63,16 +65,16 @@ class InputProperties:
 
 @dataclass(frozen=True)
 class OutputProperties:
-    """What a configuration answers."""
+    """An output of a configuration."""
 
     name: str = prop(description='Name of the output.')
-    description: str | None = prop(None, description='What it tells.')
+    description: str | None = prop(None, description='Meaning of the value.')
     type: str = prop('String', constraints=VALUE_TYPES, description='Type of its value.')
     error_output: bool = prop(False, description='A deployment has failed where this output has a value.')
 
 
 def declared(each: InputProperties | OutputProperties) -> dict[str, Json]:
-    """An input or output as it is kept."""
+    """Return an input or output as it is stored."""
     told = {name: value for name, value in asdict(each).items() if value is not None}
     if told.get('replace_on_change') is False:
         del told['replace_on_change']
@@ -91,7 +93,7 @@ class _CommonProperties:
 class SoftwareConfigProperties(_CommonProperties):
     """See the descriptions of the fields."""
 
-    config: str | None = prop(None, description='The script, or whatever the tool takes.')
+    config: str | None = prop(None, description='The script, or other input of the tool.')
 
 
 @dataclass(frozen=True)
@@ -110,16 +112,16 @@ class CloudConfigProperties:
 
 @dataclass(frozen=True)
 class ConfigAttributes:
-    """What can be asked of a configuration."""
+    """The attributes of a configuration."""
 
-    config: str = attr('The configuration as it is kept.')
+    config: str = attr('The stored configuration.')
 
 
 @dataclass(frozen=True)
 class StructuredConfigAttributes:
-    """What can be asked of a configuration that is a map."""
+    """The attributes of a configuration that is a map."""
 
-    config: dict[str, Json] = attr('The configuration as it is kept.')
+    config: dict[str, Json] = attr('The stored configuration.')
 
 
 class KeptConfig(ResourceType[P]):
@@ -134,7 +136,7 @@ class KeptConfig(ResourceType[P]):
         return DEFAULT_GROUP
 
     def content(self, call: Call[P]) -> dict[str, Json]:
-        """What is kept: ``config``, and ``inputs``, ``outputs`` and ``options`` where there are any."""
+        """Return the stored content: ``config``, and ``inputs``, ``outputs`` and ``options`` if there are any."""
         raise NotImplementedError
 
     @override
@@ -165,7 +167,7 @@ class KeptConfig(ResourceType[P]):
 
     @override
     def attribute(self, call: Call[P], name: str) -> Json:
-        """The configuration as it is kept; None where somebody has removed it."""
+        """Return the stored configuration; None if a user has removed it."""
         kept = call.software.config(call.physical_id or '')
         return kept.content.get('config') if kept is not None else None
 
@@ -212,5 +214,5 @@ class CloudConfigType(KeptConfig[CloudConfigProperties]):
 
     @override
     def content(self, call: Call[CloudConfigProperties]) -> dict[str, Json]:
-        """What cloud-init reads."""
+        """Return the content for cloud-init."""
         return {'config': f'#cloud-config\n{yaml.safe_dump(call.properties.cloud_config)}'}

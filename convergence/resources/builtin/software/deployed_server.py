@@ -22,13 +22,13 @@ from convergence.resources.support import Status, SupportStatus, since
 
 CFN, HEAT = 'POLL_SERVER_CFN', 'POLL_SERVER_HEAT'
 DEPLOYMENTS, COLLECTING = 'deployments', 'os-collect-config'
-"""Where agents look in the metadata."""
+"""Keys of the metadata that agents read."""
 _NOT_EMPTY = (Length(minimum=1),)
 
 
 @dataclass(frozen=True)
 class SwiftData:
-    """Where an object store would keep what the agent is to do."""
+    """The place in an object store for the data of the agent."""
 
     container: str | None = prop(None, constraints=_NOT_EMPTY, description='The container.')
     object: str | None = prop(None, constraints=_NOT_EMPTY, description='The object.')
@@ -55,7 +55,7 @@ class ServerProperties:
                 'service, neither of which is used here',
             )
         ],
-        description='How the agent gets to know what it is to do. With POLL_SERVER_HEAT it asks the Orchestration API '
+        description='How the agent gets its deployments. With POLL_SERVER_HEAT it polls the Orchestration API '
         'for the metadata of the resource, with a token of its own. The API that POLL_SERVER_CFN means is not offered.',
     )
     deployment_swift_data: SwiftData = prop(
@@ -65,7 +65,7 @@ class ServerProperties:
 
 @dataclass(frozen=True)
 class ServerAttributes:
-    """What can be asked of the server."""
+    """The attributes of the server."""
 
     name: str = attr('Its name.', of=('name',))
     os_collect_config: dict[str, Json] = attr(
@@ -74,7 +74,7 @@ class ServerAttributes:
 
 
 class DeployedServer(ResourceType[ServerProperties]):
-    """Stands for a server that others have made, and tells its agent what is to be done on it."""
+    """Represents an existing server, and gives its agent the deployments to run."""
 
     Properties = ServerProperties
     Attributes = ServerAttributes
@@ -95,7 +95,7 @@ class DeployedServer(ResourceType[ServerProperties]):
 
     @override
     def metadata(self, call: Call[ServerProperties]) -> Json:
-        """What the template says, what is to be done on the server, and how its agent fetches that."""
+        """Return the metadata of the template, the deployments of the server, and the configuration of its agent."""
         given: dict[str, Json] = dict(call.metadata) if isinstance(call.metadata, dict) else {}
         found = call.software.on_server(call.physical_id) if call.physical_id is not None else []
         given[DEPLOYMENTS] = [document for _, document in for_agents(found)]
@@ -105,7 +105,9 @@ class DeployedServer(ResourceType[ServerProperties]):
 
 
 def _collecting(call: Call[Any]) -> dict[str, Json]:
-    """What an agent of the field takes as its configuration. Its credentials are not made here: they are left open."""
+    """Return the configuration of an agent of the field. Its credentials are left open, because they are not made
+    here.
+    """
     if call.properties.software_config_transport == HEAT:
         stack_id = f'{call.stack_name}/{call.stack_id}'
         heat: dict[str, Json] = dict.fromkeys(('auth_url', 'user_id', 'password', 'region_name'))

@@ -1,11 +1,11 @@
 """``OS::Heat::SoftwareDeployment`` and ``StructuredDeployment``: configurations on servers.
 
-Each action that is to do something on the server derives a configuration: that of the deployment, with the values of
-its inputs and with what the server needs in order to report back. The agent on the server finds it, does it, and says
-so; until then the resource waits in its row.
+Each action that must run on the server derives a configuration: that of the deployment, with the values of its inputs
+and the data with which the server reports back. The agent on the server finds it, runs it, and reports; until then the
+resource waits in its row.
 
-The id of what is derived is made of the token, of what was derived before and of what it says. So a step that is
-repeated after a crash changes nothing, and a configuration that is wanted once more later on is done once more.
+The id of a derived configuration depends on the token, on the one derived before, and on its content. So a step that
+is repeated after a crash changes nothing, and a configuration that returns later runs again.
 """
 
 # ruff: noqa: RUF009 - prop() and attr() make dataclass fields, like field()
@@ -71,9 +71,9 @@ from convergence.resources.support import since
 NONE = 'NO_SIGNAL'
 ACTIONS = ('CREATE', 'UPDATE', 'DELETE', 'SUSPEND', 'RESUME')
 DERIVED = 'derived_config'
-"""Where a deployment keeps the id of what it has derived last."""
+"""Key of the id of the last derived configuration in the private data."""
 LOOK_AGAIN_S = 30.0
-"""A signal has the resource looked at at once; a deployment that was changed over the API is noticed after so long."""
+"""Seconds between two polls. A signal causes a poll at once; this bounds the delay after a change over the API."""
 _BEGIN: Mapping[str, Json] = {'next': 'deploy'}
 
 
@@ -93,7 +93,9 @@ class DeploymentProperties:
         description='The actions of the resource in which it is done. A component says it itself.',
     )
     name: str | None = prop(
-        None, update_allowed=True, description='Name of what is derived: agents do everything in the order of names.'
+        None,
+        update_allowed=True,
+        description='Name of the derived configuration: agents run configurations in the order of their names.',
     )
     signal_transport: str = prop(
         CFN,
@@ -104,8 +106,8 @@ class DeploymentProperties:
                 'queueing service, neither of which is used here',
             )
         ],
-        description='How the server reports back: CFN_SIGNAL to an address that nobody else knows, HEAT_SIGNAL to the '
-        'API with the token of a member; with NO_SIGNAL nobody waits for it.',
+        description='How the server reports back: CFN_SIGNAL to a secret address, HEAT_SIGNAL to the '
+        'API with the token of a member; with NO_SIGNAL the deployment does not wait.',
     )
 
 
@@ -125,7 +127,7 @@ class StructuredDeploymentProperties(DeploymentProperties):
 
 @dataclass(frozen=True)
 class DeploymentAttributes:
-    """What can be asked of a deployment: besides these, every output that its configuration declares."""
+    """The attributes of a deployment, besides every output that its configuration declares."""
 
     beginnings: ClassVar[tuple[str, ...]] = ('',)
 
@@ -175,48 +177,50 @@ class Deployed(ResourceType[P]):
 
     @override
     def suspend(self, call: Call[Any]) -> Answer:
-        """Have done on the server what is to be done then."""
+        """Run the configuration of this action on the server."""
         return self._begin(call, Action.SUSPEND)
 
     @override
     def resume(self, call: Call[Any]) -> Answer:
-        """Have done on the server what is to be done then."""
+        """Run the configuration of this action on the server."""
         return self._begin(call, Action.RESUME)
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
-        """Have done on the server what is to be done then, and remove the deployment."""
+        """Run the configuration of this action on the server, and remove the deployment."""
         if DERIVED in call.data and call.software.deployment(id_of(call)) is None:
             return Done()
         return self._begin(call, Action.DELETE)
 
     @override
     def poll(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Look whether the server has reported back."""
+        """Return `Done` if the server has reported back."""
         if progress == _BEGIN:
             return self._begin(call, action)
         return self._look(call, action, call.software.deployment(id_of(call)))
 
     @override
     def cancel(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> None:
-        """Nobody waits for the server any more."""
+        """Stop waiting for the server."""
         deployment = call.software.deployment(id_of(call))
         if deployment is not None and deployment.config_id is not None:
             call.software.report(deployment.id, deployment.config_id, ServerReport(FAILED, 'Deployment cancelled.'))
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
-        """Complete is complete. Of others nobody knows more than what was told of them."""
+        """Return a healthy observation of a complete deployment. Of others no more is known than was reported."""
         deployment = call.software.deployment(id_of(call))
         if deployment is None and DERIVED in call.data:
             raise ObjectNotFound(f'Deployment with id {id_of(call)} not found')
         return Observed() if deployment is not None and deployment.status == COMPLETE else None
 
-    # --- what is said -----------------------------------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------------------------
 
     @override
     def signal(self, call: Call[Any], details: Json) -> str:
-        """Take what the server reports: the values of outputs by their names. Nobody listens who does not wait."""
+        """Store the report of the server: the values of outputs by their names. A deployment that does not wait
+        ignores it.
+        """
         if not (details is None or isinstance(details, dict)):
             raise FinalFailure('it must be a map of outputs, or nothing at all')
         deployment = call.software.deployment(id_of(call))
@@ -252,11 +256,11 @@ class Deployed(ResourceType[P]):
     # --- parts ------------------------------------------------------------------------------------------------
 
     def config_of(self, call: Call[Any], source: Json, inputs: list[Input]) -> Json:
-        """What is derived of a configuration."""
+        """Return the content of the derived configuration."""
         return source
 
     def _begin(self, call: Call[Any], action: Action) -> Answer:
-        """Begin an action. The key of the signal address is stored before anybody can have seen the address."""
+        """Begin an action. The key of the signal address is stored before the address is published."""
         source = found_source(call)
         if source is None:
             if action is Action.DELETE:
@@ -308,7 +312,7 @@ class Deployed(ResourceType[P]):
         if deployment is None:
             if action is Action.DELETE:
                 return Done()
-            raise FinalFailure(f'Deployment with id {id_of(call)} not found: somebody has removed it')
+            raise FinalFailure(f'Deployment with id {id_of(call)} not found: a user has removed it')
         if deployment.status == FAILED:
             raise FinalFailure(f'Deployment to server failed: {deployment.status_reason}', physical_id=deployment.id)
         if deployment.status != COMPLETE:

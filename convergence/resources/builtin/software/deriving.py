@@ -19,9 +19,9 @@ def declared_in(content: Mapping[str, Json], what: str) -> list[Input]:
 
 
 def triggered_by(action: str, source: SoftwareConfig, wanted: Sequence[str]) -> bool:
-    """Whether anything is to be done on the server in an action.
+    """Return True if the server has something to run in an action.
 
-    :param wanted: the actions of the deployment. A component says it itself.
+    :param wanted: the actions of the deployment. A component lists its own.
     """
     if source.group != COMPONENT:
         return action in wanted

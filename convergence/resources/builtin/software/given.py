@@ -1,4 +1,4 @@
-"""What a deployment is given: its configuration, and what the server is told besides."""
+"""The configuration of a deployment, and the inputs that the server gets besides."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def no_config(call: Call[Any]) -> FinalFailure:
 
 
 def present_config(call: Call[Any]) -> SoftwareConfig | None:
-    """What the server has now."""
+    """Return the present configuration of the server."""
     deployment = call.software.deployment(id_of(call))
     return call.software.config(deployment.config_id or '') if deployment is not None else None
 
@@ -66,9 +66,9 @@ def given_inputs(call: Call[Any], source: SoftwareConfig) -> list[Input]:
 
 
 def inputs_of(call: Call[Any], action: Action, source: SoftwareConfig, api: AddressOfApi) -> list[Input]:
-    """All inputs: those of the configuration, and what else the server is told of an action.
+    """Return all inputs: those of the configuration, and those that describe the action.
 
-    :raises FinalFailure: nobody knows where the server can report back.
+    :raises FinalFailure: the address to which the server can report back is not known.
     """
     return [*given_inputs(call, source), *_about(call, action, api)]
 
@@ -93,7 +93,7 @@ def _address(call: Call[Any], api: str | None) -> str:
     key = signing.key_in(call.data)
     if api is None or key is None:
         raise FinalFailure(
-            f'nobody knows to which address signals for {call.name} are sent: set [api] public_url, also where '
+            f'the address for signals to {call.name} is not known: set [api] public_url, also where '
             'engines and workers run, and update the stack'
         )
     return signing.Grant(call.project_id, call.resource_id, call.revocation).address(api, key)

@@ -84,7 +84,7 @@ def _messages(call: Call[MultipartProperties], part: PartProperties) -> Iterator
 
 
 def _text(call: Call[MultipartProperties], config: str) -> str:
-    """The content of a part: that of the configuration with that id, or what is written."""
+    """Return the content of a part: the configuration with that id, or the literal text."""
     try:
         kept = call.software.config(str(uuid.UUID(config)))
     except ValueError:

@@ -9,13 +9,13 @@ from convergence.core.software import COMPLETE, FAILED, ServerReport
 
 STATUS_CODE = 'deploy_status_code'
 STANDARD = ('deploy_stdout', 'deploy_stderr', STATUS_CODE)
-"""What a server may report of any configuration."""
+"""The outputs that a server may report for any configuration."""
 
 
 def reported(
     details: Mapping[str, Json], outputs: Sequence[Mapping[str, Json]], before: Mapping[str, Json]
 ) -> tuple[ServerReport, str]:
-    """What a signal makes of a deployment, and what its event says.
+    """Return the effect of a signal on a deployment, and the text of its event.
 
     :param outputs: those that the configuration declares.
     :param before: the values that were reported so far.

@@ -44,7 +44,7 @@ class Address:
             claim=made_for,
             task=task,
             call=NamedCall(resource.id),
-            kind=SimpleNamespace(gives_way=lambda: True, release_for_replacement=self.release_for_replacement),
+            kind=SimpleNamespace(implements=lambda name: True, release_for_replacement=self.release_for_replacement),
             physical_id=resource.physical_id,
             data={},
             keep=None,

@@ -7,13 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
+from convergence.concurrency import Task
+from convergence.db.transaction import Committed
 from convergence.resources.contract import Answer, Call
 from convergence.worker.attempts.attempt import PollPolicy
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
-from convergence.worker.unannounced import MOMENT_S, Unannounced
+from convergence.worker.scheduler.constants import BUFFER_S
+from convergence.worker.scheduler.local_queue import LocalQueue
+from convergence.worker.scheduler.scheduler import Scheduler
+from convergence.worker.scheduler.thread_groups import ThreadGroups
+from convergence.worker.scheduler.turn import Turn
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from tests.harness import Harness
-from tests.worker.test_in_a_row import PATIENCE_S, quiet
+from tests.worker.test_inline_chain import PATIENCE_S, quiet
 
 
 def tree(sides: str = 'lr') -> dict[str, Any]:
@@ -39,15 +47,13 @@ class Moments:
             call()
 
 
-def a_worker(harness: Harness, moments: Moments, *, threads: int, in_a_row: int = 100) -> WorkerService:
+def a_worker(harness: Harness, moments: Moments, *, threads: int, max_inline_nodes: int = 100) -> WorkerService:
     """One with threads of its own."""
     options = WorkerOptions(
-        'host', '1', PollPolicy(poll_min_s=0.05), threads=threads, in_a_row=in_a_row, unattended_s=None
+        'host', '1', PollPolicy(poll_min_s=0.05), threads=threads, max_inline_nodes=max_inline_nodes, unattended_s=None
     )
-    timing = WorkerRuntime(soon=moments.soon, clock=lambda: 0.0)
-    worker = WorkerService(
-        harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing
-    )
+    timing = WorkerRuntime(call_later=moments.soon, clock=lambda: 0.0)
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 
@@ -106,16 +112,30 @@ def test_others_are_told_after_a_moment_in_one_message(harness):
     assert harness.reality.order('create')[:2] == ['root', 'c0']
 
 
-def test_a_moment_whose_end_nobody_notices_is_followed_by_another(harness):
-    """The timers are full, or their call was lost: that must not be for ever."""
+class FullThreads(ThreadGroups):
+    """None is free."""
+
+    @override
+    def has_room_for(self, traversal_id: str) -> bool:
+        return False
+
+
+def test_a_lost_call_at_the_end_of_the_buffer_time_does_not_keep_nodes_for_ever(harness):
+    """The timers were full: the next node after that time starts a new one."""
     now, moments = [0.0], Moments()
-    unannounced = Unannounced(harness.dispatcher, lambda traversal_id: False, moments.soon, lambda: now[0])
-    unannounced.add('V', 1)
+    queue = LocalQueue(FullThreads(1, lambda task: None), harness.dispatcher, lambda check, task: None)
+    scheduler = Scheduler(lambda turn: None, harness.dispatcher, queue, 16, moments.soon, lambda: now[0])
+    turn = Turn('V', 0, Task('t'), 0.0, 0)
+
+    def ready(number: int) -> None:
+        scheduler.on_ready(Committed(None, cast=(('V', number),)), turn)
+
+    ready(1)
     moments.calls.clear()
-    unannounced.add('V', 2)
+    ready(2)
     assert moments.calls == []
-    now[0] += MOMENT_S
-    unannounced.add('V', 3)
+    now[0] += BUFFER_S
+    ready(3)
     moments.pass_()
     assert harness.messages.checks == [('V', 1), ('V', 2), ('V', 3)]
     assert harness.messages.sent == 1
@@ -146,7 +166,7 @@ def test_others_are_told_when_enough_has_come_together(harness):
 
 @pytest.mark.parametrize('stops', [False, True], ids=['its turn is over', 'the worker is told to stop'])
 def test_a_thread_that_comes_free_leaves_nothing_unsaid(harness, stops):
-    worker = a_worker(harness, Moments(), threads=1, in_a_row=100 if stops else 2)
+    worker = a_worker(harness, Moments(), threads=1, max_inline_nodes=100 if stops else 2)
     gate = Gate(harness, 'c0')
     stack_id = begin(harness, worker, 'l')
     gate.reached()

@@ -12,7 +12,7 @@ import pytest
 from convergence import errors
 from convergence.core.model import Status
 from convergence.db.scopes import SeveralStacks
-from convergence.engine.nesting import beginnings
+from convergence.engine.nesting import starts
 from convergence.resources.contract import Answer, Call
 from convergence.resources.nested import NestedType
 from convergence.resources.nesting import NestedStep
@@ -20,7 +20,7 @@ from convergence.worker.service import WorkerService
 from tests.engine.test_failures_unknown import lose_the_answer
 from tests.engine.test_nested import CHILD, child_of, create, nested, update
 from tests.harness import Harness, hot, things
-from tests.worker.test_in_a_row import PATIENCE_S, in_threads, quiet
+from tests.worker.test_inline_chain import PATIENCE_S, in_threads, quiet
 
 COUNT = 7
 """Nested stacks of a stack: five are begun together, then two."""
@@ -59,7 +59,8 @@ def asked(harness):
 @contextmanager
 def waiting(harness: Harness) -> Iterator[WorkerService]:
     """A worker whose only thread is busy, until the end of the block: all that it is told of meanwhile waits."""
-    worker = in_threads(harness, in_a_row=16)
+    worker = in_threads(harness, max_inline_nodes=16)
+    worker._parts.scheduler._reach = lambda: 0  # type: ignore[method-assign] # a slow one: others run the nodes inside
     before = len(harness.messages.checks)
     harness.create({'gate': 'x'}, name='gate')
     begun, go_on = threading.Event(), threading.Event()
@@ -242,8 +243,8 @@ def test_a_mistake_while_others_are_claimed_keeps_the_first_from_nothing(harness
         def fails(*arguments: Any) -> Any:
             raise RuntimeError('a mistake')
 
-        worker._checks._siblings._claim = fails  # type: ignore[method-assign]
-    assert 'This worker claims only child0' in caplog.text
+        worker._parts.checks._nested_batch._claim_free = fails  # type: ignore[method-assign]
+    assert 'Starting child0 alone' in caplog.text
     complete(harness, stack_id, 'CREATE')
 
 
@@ -279,7 +280,7 @@ def test_who_is_told_to_stop_before_it_asks_gives_all_rows_back(harness, asked):
     with waiting(harness) as worker:
         stack_id = create(harness, children(5), {CHILD: nested()})
         told(harness, worker)
-        siblings = worker._checks._siblings
+        siblings = worker._parts.checks._nested_batch
         claimed_with = siblings.claimed_with
 
         def claimed(*arguments: Any) -> Any:
@@ -338,8 +339,8 @@ def test_a_call_that_never_returns_keeps_only_what_it_may_have_begun(harness, as
 
 
 def _give_up(worker: WorkerService) -> None:
-    for task in list(worker._checks.holdings._held):
-        worker._checks.leave_behind(task, ())
+    for task in list(worker._parts.checks.claims._held):
+        worker._parts.checks.leave_behind(task, ())
 
 
 def test_one_call_for_all_leaves_the_slow_ones_to_the_next_engine(harness):
@@ -354,7 +355,7 @@ def test_one_call_for_all_leaves_the_slow_ones_to_the_next_engine(harness):
 
 
 def test_of_stacks_that_are_large_together_each_is_planned_in_a_transaction_of_its_own(harness, asked, monkeypatch):
-    monkeypatch.setattr(beginnings, 'TOGETHER', 2)  # of resources, and each stack has one
+    monkeypatch.setattr(starts, 'TOGETHER', 2)  # of resources, and each stack has one
     with waiting(harness) as worker:
         stack_id = create(harness, children(5), {CHILD: nested()})
         told(harness, worker)
@@ -373,7 +374,7 @@ def test_what_the_transaction_of_all_does_not_begin_is_asked_for_by_itself(harne
         begun.append(len(starts))
         return [None] * len(starts)
 
-    harness.nesting._traversals.begin_together = lost  # type: ignore[method-assign]
+    harness.nesting._starts._traversals.begin_together = lost  # type: ignore[method-assign]
     stack_id = begin(harness, children(5))
     complete(harness, stack_id, 'CREATE')
     assert (begun, asked.together, asked.alone) == ([5], [5], 5)

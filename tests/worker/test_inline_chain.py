@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +12,9 @@ from convergence.db.scopes import HeldResource
 from convergence.resources.contract import Answer, Call, InProgress
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
-from convergence.worker.in_a_row import QUICK_S, QUICK_SLICE_S, SLICE_S
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.scheduler.constants import INLINE_SLICE_S
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from tests.engine.test_nested import CHILD, create, nested
 from tests.harness import Crash, Harness, emptied, things
 
@@ -34,13 +34,13 @@ def wide(size: int, value: str = 'x') -> dict[str, Any]:
 
 
 def in_threads(
-    harness: Harness, *, threads: int = 1, in_a_row: int = 4, clock: Callable[[], float] = lambda: 0.0
+    harness: Harness, *, threads: int = 1, max_inline_nodes: int = 4, clock: Callable[[], float] = lambda: 0.0
 ) -> WorkerService:
     """A worker with threads of its own, for which time stands still."""
-    options = WorkerOptions('host', '1', QUICK, threads=threads, in_a_row=in_a_row, unattended_s=None)
+    options = WorkerOptions('host', '1', QUICK, threads=threads, max_inline_nodes=max_inline_nodes, unattended_s=None)
     parts = (harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     nested = EngineNesting(harness, harness.reader, lambda project_id, request_id: harness.context)
-    worker = WorkerService(*parts, WorkerRuntime(clock=clock), nested)
+    worker = wire_worker(*parts, WorkerRuntime(clock=clock), nested)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 
@@ -57,7 +57,7 @@ def quiet(worker: WorkerService) -> None:
 
 
 @pytest.mark.parametrize(
-    ('shape', 'in_a_row', 'sent'),
+    ('shape', 'max_inline_nodes', 'sent'),
     [
         (chain(12), 1, 12),
         (chain(12), 4, 3),
@@ -68,15 +68,15 @@ def quiet(worker: WorkerService) -> None:
     ],
     ids=['chain, each a message', 'chain', 'chain at once', 'flat, each a message', 'flat'],
 )
-def test_what_a_thread_goes_on_with_costs_no_message(engine, shape, in_a_row, sent):
-    harness = Harness(engine, window=8, in_a_row=in_a_row, together=1 if in_a_row == 1 else 5)
+def test_what_a_thread_goes_on_with_costs_no_message(engine, shape, max_inline_nodes, sent):
+    harness = Harness(engine, window=8, max_inline_nodes=max_inline_nodes, together=1 if max_inline_nodes == 1 else 5)
     stack = harness.created(shape)
     assert harness.messages.sent == sent
     harness.assert_converged(stack, dict.fromkeys(shape, 'x'), 'CREATE_COMPLETE')
 
 
 def test_others_are_told_of_all_but_one_of_what_becomes_ready(engine):
-    harness = Harness(engine, in_a_row=4)
+    harness = Harness(engine, max_inline_nodes=4)
     names = [f'r{number}' for number in range(5)]
     harness.create({'first': 'x', **{name: {'value': 'x', 'after': ['first']} for name in names}})
     harness.deliver()
@@ -85,13 +85,13 @@ def test_others_are_told_of_all_but_one_of_what_becomes_ready(engine):
     harness.run()
 
 
-@pytest.mark.parametrize(('in_a_row', 'for_what_is_in_it'), [(1, 2), (4, 0)])
-def test_a_nested_stack_costs_one_message_while_a_thread_is_free(engine, in_a_row, for_what_is_in_it):
+@pytest.mark.parametrize(('max_inline_nodes', 'for_what_is_in_it'), [(1, 2), (4, 0)])
+def test_a_nested_stack_costs_one_message_while_a_thread_is_free(engine, max_inline_nodes, for_what_is_in_it):
     """Whoever has asked for it sees to what is in it, and whoever does the last thing in it to its resource.
 
     Else the things in it are told of five at a time, and so is its end.
     """
-    harness = Harness(engine, in_a_row=in_a_row)
+    harness = Harness(engine, max_inline_nodes=max_inline_nodes)
     files = {CHILD: nested(count=5)}
     stack = create(harness, {f'child{number}': {'type': CHILD} for number in range(2)}, files)
     harness.run()
@@ -101,7 +101,7 @@ def test_a_nested_stack_costs_one_message_while_a_thread_is_free(engine, in_a_ro
 
 @pytest.mark.parametrize(
     ('took_s', 'order'),
-    [(SLICE_S, ['r0', 'other']), (SLICE_S / 2, ['r0', 'r1', 'r2', 'other'])],
+    [(INLINE_SLICE_S, ['r0', 'other']), (INLINE_SLICE_S / 4, ['r0', 'r1', 'r2', 'other'])],
     ids=['slow', 'quick'],
 )
 def test_another_operation_that_waits_for_a_thread_comes_before_what_takes_its_time(harness, took_s, order):
@@ -128,32 +128,6 @@ def test_another_operation_that_waits_for_a_thread_comes_before_what_takes_its_t
     assert len(harness.messages.checks) == (1 if len(order) == 2 else 0), 'who does not go on with it tells of it'
     harness.run()
     assert [harness.state(stack) for stack in (first, second)] == ['CREATE_COMPLETE'] * 2
-
-
-def test_a_thread_goes_on_with_what_takes_little_for_a_second_while_others_wait(harness):
-    """So what is in a nested stack is not scattered over threads by nothing but that all of them are busy."""
-    now = [0.0]
-    worker = in_threads(harness, in_a_row=16, clock=lambda: now[0])
-    harness.create(chain(14), name='first')
-    harness.create({'other': 'x'}, name='second')
-    begun, go_on = threading.Event(), threading.Event()
-
-    def gate(call: Call[Any]) -> Answer | None:
-        begun.set()
-        assert go_on.wait(PATIENCE_S)
-        now[0] += 0.8 * QUICK_S
-        return None
-
-    for number in range(14):
-        harness.reality.always['create', f'r{number}'] = gate
-    one, other = harness.messages.checks.pop(0), harness.messages.checks.pop(0)
-    worker.check_resource(None, *one)
-    assert begun.wait(PATIENCE_S)
-    worker.check_resource(None, *other)
-    go_on.set()
-    quiet(worker)
-    done = math.ceil(QUICK_SLICE_S / (0.8 * QUICK_S))
-    assert harness.reality.order('create') == [*(f'r{number}' for number in range(done)), 'other']
 
 
 def test_a_worker_that_was_told_to_stop_goes_on_with_nothing(harness):
@@ -191,7 +165,7 @@ def test_a_cancelled_operation_goes_on_with_nothing(harness):
 
 def test_what_takes_time_makes_room_for_what_follows(engine):
     """An action that is parked ends the row of its thread, and so nothing that it keeps back waits for it."""
-    harness = Harness(engine, window=2, in_a_row=4)
+    harness = Harness(engine, window=2, max_inline_nodes=4)
     harness.reality.once['create', 'r0'] = [lambda call: InProgress({'round': 1}, poll_after_s=30.0)]
     stack = harness.create(things([f'r{number}' for number in range(6)]))
     harness.run()
@@ -205,7 +179,7 @@ def test_what_takes_time_makes_room_for_what_follows(engine):
 def test_a_worker_that_dies_before_it_goes_on_leaves_the_node_to_the_sweeper(shape, commits):
     """Nobody was told of the node, and nobody holds it, or only the dead."""
     for crash_after in range(2, commits):
-        harness = Harness(None, window=1, in_a_row=4)
+        harness = Harness(None, window=1, max_inline_nodes=4)
         stack = harness.create(shape)
         harness.store.crash_after = crash_after
         with pytest.raises(Crash):
@@ -219,8 +193,8 @@ def test_a_worker_that_dies_before_it_goes_on_leaves_the_node_to_the_sweeper(sha
 def test_what_stands_behind_the_window_is_claimed_by_the_transaction_before(engine, operation):
     """One commit for each of the others, instead of two."""
     transactions = []
-    for in_a_row in (1, 4):
-        harness = Harness(emptied(engine), window=8, in_a_row=in_a_row)
+    for max_inline_nodes in (1, 4):
+        harness = Harness(emptied(engine), window=8, max_inline_nodes=max_inline_nodes)
         stack = harness.create(wide(40))
         if operation != 'create':
             harness.run(limit=500)
@@ -288,10 +262,10 @@ def committed_by(harness: Harness, worker: WorkerService, resources: dict[str, A
     return commits[0]
 
 
-@pytest.mark.parametrize(('in_a_row', 'commits'), [(1, 9), (4, 6), (2, 7)])
-def test_what_waits_for_a_thread_is_claimed_by_the_one_that_comes_free(harness, in_a_row, commits):
+@pytest.mark.parametrize(('max_inline_nodes', 'commits'), [(1, 9), (4, 6), (2, 7)])
+def test_what_waits_for_a_thread_is_claimed_by_the_one_that_comes_free(harness, max_inline_nodes, commits):
     """A claim for the first of each row, an end for each, which claims the next one as well; and one for the stack."""
-    assert committed_by(harness, in_threads(harness, in_a_row=in_a_row), wide(4)) == commits
+    assert committed_by(harness, in_threads(harness, max_inline_nodes=max_inline_nodes), wide(4)) == commits
 
 
 def test_what_waits_for_a_thread_is_claimed_where_nothing_becomes_ready(harness):
@@ -333,7 +307,7 @@ def test_what_was_taken_and_cannot_be_claimed_is_looked_at_by_itself(harness):
 
 def test_a_claim_that_cannot_be_stored_does_no_harm_to_the_result_before_it(engine):
     """The database refuses what is to be written of the next one; the first has been made, and its row says so."""
-    harness = Harness(engine, in_a_row=4)
+    harness = Harness(engine, max_inline_nodes=4)
     stack, transact, refused = harness.create(chain(2)), harness.store.transact, []
 
     def refusing(scope: Any, decide: Any, following: Any = None) -> Any:

@@ -1,0 +1,74 @@
+"""The claimed row of a resource whose object is a nested stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from convergence import errors
+from convergence.core.handoff import Handoff
+from convergence.core.nesting import may_act
+from convergence.core.rows import Resource, Stack, Traversal
+from convergence.core.views import PlanView
+from convergence.db.records import NestingRow
+from convergence.documents import Document
+from convergence.resources.nesting import NestedStep
+
+
+@dataclass(frozen=True, slots=True)
+class NestingResource:
+    """The row of a resource that is a nested stack, as a request names it, and what belongs to it.
+
+    :param present: the nested stack, deleted or not; None before it is there.
+    :param step: how many steps of the action have been taken before.
+    :param handoff: the row, if the caller lets the engine release it.
+    :param begun: what is known of what is begun for the nested stack, before it is.
+    :param has_snapshots: whether there are snapshots of the nested stack.
+    :param ends: under `TELLS`, what the resource tells when the nested stack is as it is wanted and has no outputs, if
+        that is known. None: its end does not finish the resource.
+    """
+
+    row: Resource
+    stack: Stack
+    traversal: Traversal
+    present: Stack | None = None
+    step: int = 0
+    handoff: Handoff | None = None
+    begun: NestedStep = field(default_factory=NestedStep)
+    has_snapshots: bool = True
+    ends: Document | None = None
+
+    def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
+        """Refuses what comes late."""
+        stack_id = self.row.token or ''
+
+        def guard(view: PlanView) -> None:
+            if not may_act(view.parent, stack_id, fence):
+                raise errors.Conflict(f'resource {self.row.name} is held by somebody else by now, or by nobody')
+            also(view)
+
+        return guard
+
+    def is_served_by(self, running: Traversal | None) -> bool:
+        """Whether what a nested stack is doing is what was begun for this very traversal of the stack around it."""
+        if running is None or (self.traversal.observes and not running.observes):
+            return False
+        return running.for_parent and running.deadline == self.deadline()
+
+    def deadline(self) -> float:
+        """When nobody waits for the nested stack any longer."""
+        own = self.row.deadline
+        return self.traversal.deadline if own is None else min(own, self.traversal.deadline)
+
+
+def claimed(resource_id: str, fence: int, rows: Mapping[str, NestingRow]) -> NestingResource:
+    """The row that a caller has claimed, with the rows that belong to it.
+
+    :param fence: the one under which the caller has claimed it.
+    :raises Conflict: the claim is lost.
+    """
+    found = rows.get(resource_id)
+    if found is None or found.row.fence != fence or found.row.token is None:
+        raise errors.Conflict(f'the claim on resource {resource_id} is lost: another worker holds the row')
+    has = found.has_snapshots
+    return NestingResource(found.row, found.stack, found.traversal, found.nested, has_snapshots=has)
