@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy
-from convergence.cmd.manage.main.command import main, parser
 
 from convergence import errors
+from convergence.cmd.manage.command import main, parser
 from convergence.cmd.wiring.engine import new_id
 from convergence.credentials.model import CredentialsStatus, Method, StoredCredentials
 from convergence.db.connections.database import connect

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from convergence.cmd.manage.main import keys as manage_keys
-from convergence.cmd.manage.main import orphans as manage_orphans
 
 from convergence import errors
+from convergence.cmd.manage import keys as manage_keys
+from convergence.cmd.manage import orphans as manage_orphans
 from convergence.cmd.manage.orphans import orphans, unclaimed
 from convergence.db.connections.database import connect
 from convergence.db.repositories.health import Level, examine

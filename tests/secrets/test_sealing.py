@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from convergence.cmd.manage.main.command import main as manage
 from cryptography.fernet import Fernet
 from oslo_config import cfg
 from sqlalchemy import update
 
 from convergence import config, errors
+from convergence.cmd.manage.command import main as manage
 from convergence.cmd.wiring.database import open_bare, open_database
 from convergence.config import SecretSettings, Settings
 from convergence.db.connections.database import connect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from convergence.cmd.manage.main.command import main
+from convergence.cmd.manage.command import main
 
 if __name__ == '__main__':
     sys.exit(main())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
-from convergence.cmd.manage.main import purge as manage_purge
+from convergence.cmd.manage import purge as manage_purge
 from convergence.cmd.process.program import ProgramExit, complain
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _add_service_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_key_commands(parser: argparse.ArgumentParser) -> None:
-    from convergence.cmd.manage.main import keys as manage_keys
+    from convergence.cmd.manage import keys as manage_keys
 
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     made = commands.add_parser('new-key', help='print a new key, for [secrets] keys or a line of the key file')
@@ -142,7 +142,7 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_credentials_commands(parser: argparse.ArgumentParser) -> None:
-    from convergence.cmd.manage.main import credentials as manage_credentials
+    from convergence.cmd.manage import credentials as manage_credentials
 
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     listing = commands.add_parser('list', help='show those that Keystone refuses, or that could not be removed yet')

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convergence.cmd import engine
-from convergence.cmd import worker
+from convergence.cmd import engine, worker
 from convergence.config import Settings
 
 if TYPE_CHECKING:

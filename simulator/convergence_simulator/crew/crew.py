@@ -40,7 +40,7 @@ from convergence_simulator.crew.lingering import CrewStore, Gone, Moments, Threa
 from convergence_simulator.runs.playing import SPEED
 from convergence_simulator.scenarios.language import PATIENCE_S
 from convergence_simulator.world.compiling import SimulatedCompiler
-from convergence_simulator.world.world.engines import AskedEngines
+from convergence_simulator.world.engines import AskedEngines
 from convergence_simulator.world.faults import NONE, Faults
 from convergence_simulator.world.place import AnEngine
 from convergence_simulator.world.world import Context

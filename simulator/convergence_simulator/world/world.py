@@ -37,7 +37,7 @@ from convergence_simulator.scenarios.language import PATIENCE_S
 from convergence_simulator.stores.storage import Storage, in_memory
 from convergence_simulator.world.choices import Choices
 from convergence_simulator.world.compiling import SimulatedCompiler
-from convergence_simulator.world.world.engines import SimulatedEngines
+from convergence_simulator.world.engines import SimulatedEngines
 from convergence_simulator.world.faults import LAGS, LEASE_S, NONE, SWEEP_S, Faults, Trouble
 from convergence_simulator.world.kernel import Kernel, SimulatedProcess
 from convergence_simulator.world.meddling import REPAIR_ATTEMPTS
