@@ -53,7 +53,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'one reader for each kind of effect',
     ('large_classes', 'simulator/convergence_simulator/runs/user.py User'): 'one method for each kind of request',
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
-    ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
+    ('wide_functions', 'convergence/cli/stack/drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
     (

@@ -80,7 +80,7 @@ def test_after_an_outage_workers_have_one_lease_to_renew_theirs(harness, sweeper
     let_leases_run_out(harness)
     sweeper.sweep()
     assert owner(harness, stack) is not None
-    assert 'nothing is taken from workers for 30 s' in caplog.text
+    assert 'no claim is taken from a worker for 30 s' in caplog.text
     clock.now += LEASE_S - 0.1
     sweeper.sweep()
     assert owner(harness, stack) is not None
