@@ -261,52 +261,23 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
     )
 
 
+RATES = {
+    '--drop': 'rate of lost messages, 0 to 1',
+    '--double': 'rate of messages delivered twice',
+    '--crash': 'rate of points at which a process dies',
+    '--freeze': 'rate of points at which a process freezes for a while',
+    '--no-answer': 'rate of points at which the answer of a transaction is lost',
+    '--outage': 'rate of sweeps in which broker or database are away',
+    '--lag': 'rate of transactions and queries that read rows of some commits ago',
+    '--lose-commits': 'rate of points at which the database loses its last commits',
+    '--drift': 'rate of points at which an object changes, breaks or vanishes outside of its stack; adds observers',
+}
+"""Help of the options for faults."""
+
+
 def _add_faults(group: argparse._ArgumentGroup) -> None:
-    group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='rate of lost messages, 0 to 1')
-    group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='rate of messages delivered twice')
-    group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='rate of points where a process dies')
-    group.add_argument(
-        '--freeze',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='rate of points where a process freezes',
-    )
-    group.add_argument(
-        '--no-answer',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='rate of points where a commit is unanswered',
-    )
-    group.add_argument(
-        '--outage',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='rate of sweeps in which broker or database are away',
-    )
-    group.add_argument(
-        '--lag',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='rate of transactions and queries that read rows of some commits ago',
-    )
-    group.add_argument(
-        '--lose-commits',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='rate of points at which the database loses its last commits',
-    )
-    group.add_argument(
-        '--drift',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='rate of points at which an object changes, breaks or vanishes outside of its stack; adds observers',
-    )
+    for option, text in RATES.items():
+        group.add_argument(option, type=_rate, default=0.0, metavar='RATE', help=text)
     group.add_argument(
         '--most-crashes',
         type=_natural,
