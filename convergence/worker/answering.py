@@ -41,9 +41,9 @@ LOG = logging.getLogger(__name__)
 THREADS = 8
 """Questions that a worker answers at the same time; as many threads may be left behind in calls that do not end."""
 GRACE_S = 5.0
-"""How long a call has to return when its time is over, before its thread is given up."""
+"""Seconds for a call to return after its time limit, before its thread is given up."""
 NOBODY_YET = Holder('', 0)
-"""Who writes in a call that changes nothing: nobody, so it is refused."""
+"""Owner that stands in calls that change nothing: no row has it, so every write is refused."""
 NEWER = TypeReply(reason='the worker that was asked is older than this question')
 UNREACHED = TypeReply(reason='the resource type did not answer in time')
 
@@ -147,7 +147,7 @@ class Answering:
                 )
                 if not refused:
                     LOG.info(
-                        'This worker cannot tell about %s (%s): %s: %s',
+                        'Question about %s (%s) not answered, the engine asks another worker: %s: %s',
                         question.name, question.type, question.asked, ' '.join(text_of(error).split()),
                     )  # fmt: skip
                 wants = acting.missed and not question.acts_as and not question.credentials_id

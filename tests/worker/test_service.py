@@ -159,7 +159,7 @@ def test_a_worker_that_ends_lets_others_poll_what_it_had_parked(harness):
     harness.die(harness.workers[0])
     harness.deliver(worker=1)
     harness.assert_converged(stack, {'r': 'x'}, 'CREATE_COMPLETE')
-    assert harness.sweeps.orphaned(10) == []
+    assert harness.sweeps.expired_claims(10) == []
 
 
 # --- timers -----------------------------------------------------------------------------------------------------

@@ -29,11 +29,11 @@ _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBeg
 
 
 class NotStarted(Exception):
-    """The process is about to end, or nobody wants the action any more: nothing begins."""
+    """Nothing was called: the process drains, or the action is not desired any more."""
 
 
 class ClaimLost(BaseException):
-    """Somebody else holds the row by now: stop, write nothing. No `Exception`: a type should not catch it by accident.
+    """Another worker holds the row: stop, write nothing. No `Exception`: a type must not catch it by accident.
 
     :param physical_id: the object that the call has made or found, if any.
     """
@@ -44,7 +44,7 @@ class ClaimLost(BaseException):
 
 
 class CallPostponed(Exception):
-    """A call failed for the moment, and waiting for its next time is not worth a thread."""
+    """A call failed transiently, and its next attempt is too far off to keep a thread for it."""
 
     def __init__(self, reason: str, attempts: int, after_s: float) -> None:
         super().__init__(reason)
@@ -55,7 +55,7 @@ class CallPostponed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PollPolicy:
-    """How patiently actions are polled. All times in seconds.
+    """Intervals and limits of polling. All times in seconds.
 
     :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
     :param attempts: how often a call that fails for the moment is made, where neither template nor type says so.
@@ -154,7 +154,7 @@ def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
 
 
 def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> float:
-    """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
+    """Seconds to the next poll: the wish of the type, else a part of the time that the action has taken so far."""
     if answer.poll_after_s is not None and answer.is_told:
         return max(answer.poll_after_s, pace.poll_min_s)
     if answer.poll_after_s is not None:
@@ -164,7 +164,7 @@ def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> f
 
 
 def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
-    """What the template says, then what the type says, then what the worker is configured to."""
+    """The retry policy: of the template, else of the type, else of the configuration."""
     definition = attempt.claim.resource.definition
     pending = attempt.claim.pending
     if pending is not None and attempt.claim.action is not Action.DELETE:
@@ -174,7 +174,7 @@ def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
 
 
 def pause_s(attempt: Attempt, policy: RetryPolicy, pace: PollPolicy) -> float:
-    """How long to wait before the next time: twice as long with each, and not all at once."""
+    """Seconds before the next attempt: twice as many with each, with jitter."""
     limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
     return pace.jitter(limit_s / 2, limit_s)
 
@@ -205,7 +205,7 @@ def output_of(attempt: Attempt) -> Output:
 
 
 def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
-    """What the resource tells when its nested stack is as it is wanted and has no outputs, as it is stored.
+    """The output of the resource, as stored, for a nested stack that is complete and has no outputs.
 
     None where that depends on what is in the stack, or somebody asks for it.
     """
@@ -252,7 +252,9 @@ def _reread(attempt: Attempt, name: str) -> list[Json]:
     except TaskKilled:
         raise
     except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
-        LOG.info('attribute %s of %s is not read anew: %s', name, attempt.call.name, text_of(error))
+        LOG.info(
+            'Attribute %s of %s not read again, its stored value stays: %s', name, attempt.call.name, text_of(error)
+        )
         return []
 
 
@@ -269,7 +271,7 @@ def _shown(attempt: Attempt) -> dict[str, Json]:
             shown[name] = carried(value, f'attribute {name}', min(attempt.most_bytes, MOST_SHOWN_BYTES))
         except TaskKilled:
             raise
-        except BaseException:  # noqa: BLE001, S112 - as above; nobody depends on this one, and it is shown as null
+        except BaseException:  # noqa: BLE001, S112 - as above; shown as null, and no resource depends on it
             continue
     return shown
 

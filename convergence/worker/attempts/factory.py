@@ -71,6 +71,6 @@ class Attempts:
         return attempt
 
     def secrets(self, claim: Claim) -> frozenset[str]:
-        """What nobody may read in a log, of whatever is done under a claim."""
+        """The secrets that must not appear in log lines about a claim."""
         secrets = known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)
         return frozenset(secrets.union(*(known_secrets(rival, self._registry) for rival in claim.rivals)))

@@ -51,14 +51,14 @@ class NestingEngine(Protocol):
         """Stop what a nested stack does on behalf of its resource."""
 
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
-        """What a nested stack tells to others."""
+        """The outputs and attributes of a nested stack."""
 
     def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
         """Begin to delete a snapshot of a nested stack."""
 
 
 class StackStates(Protocol):
-    """Where stacks stand."""
+    """Reads the state of stacks."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -109,7 +109,7 @@ class EngineNesting:
         if not _is_plain(claim) or claim.resource.token is None:
             return None
         stack = self(claim, lambda: None)
-        with suppress(PluginFailure):  # there is no answer now either; or somebody else holds the row
+        with suppress(PluginFailure):  # no answer again, or another worker holds the row
             stack.act()
         return stack.handoff
 
@@ -172,7 +172,7 @@ class OneNestedStack:
         _asked(lambda: self._engine.delete_nested_snapshot(self._context, self._stack_id, snapshot_id))
 
     def state(self, traversal_id: str) -> NestedState:
-        """Where the stack stands, read from its row.
+        """The state of the stack, read from its row.
 
         A database server that does not show what the stack is known to have begun is not asked: the stack is at work.
         """
@@ -192,7 +192,7 @@ class OneNestedStack:
         )
 
     def values(self) -> NestedValues:
-        """What the stack tells to others; asked for once, until it has something else to do."""
+        """The outputs and attributes of the stack; read once for each operation."""
         if self._values is None:
             told = _asked(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
             self._values = NestedValues(**told)
@@ -204,13 +204,13 @@ class OneNestedStack:
 
 
 def _request(claim: Claim, foretell: Foretell) -> Document:
-    """What is asked for a row whose claim is plain, as the arguments of `NestingEngine.act_on_nested_stack`."""
+    """The request for a row whose claim is plain: arguments of `NestingEngine.act_on_nested_stack`."""
     ends = {TELLS: foretell()}
     return {'resource_id': claim.resource.id, 'fence': claim.resource.fence, 'node': claim.node.number, 'ends': ends}
 
 
 def _is_plain(claim: Claim) -> bool:
-    """Whether nothing of what an action leads to has to be stored when it begins, but that it has.
+    """Return True if an engine can store all that is known when the action starts.
 
     And the node is done with its success, if with that of any action: see `convergence.core.upwards`.
     """

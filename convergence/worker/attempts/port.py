@@ -1,4 +1,4 @@
-"""What a runner needs of the worker that it works for."""
+"""The part of a worker that a runner uses."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def none_of_stack(stack_id: str) -> Credentials:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPort:
-    """What a runner needs of the worker that it works for.
+    """The part of a worker that a runner uses.
 
     :param record: stores what has become known while an action goes on; False: the row is not held any more.
     :param escalate: stores that a repair goes on as an update; False: the row is not held any more.

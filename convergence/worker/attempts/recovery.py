@@ -33,7 +33,7 @@ from convergence.worker.attempts.attempt import Attempt, CallPostponed, NotStart
 LOG = logging.getLogger(__name__)
 
 SEARCH_EVERY_S = 5.0
-"""How often an object is looked for that may still come to be."""
+"""Maximum number of searches for an object that a lost creation may still make."""
 
 _CREATING = 'creating_first'
 """Marks the progress of a deletion that is still busy with a second creation."""
@@ -55,19 +55,19 @@ class CreationRecovery:
     draining: Callable[[], bool]
 
     def find(self, attempt: Attempt) -> Answer | None:
-        """What the type finds, as `find_whole`, be it whole or not."""
+        """Search for the object as `find_whole` does, and return it even if it is incomplete."""
         try:
             return self.find_whole(attempt)
         except ReplacementNeeded as error:
             return Done(error.physical_id)
 
     def find_whole(self, attempt: Attempt) -> Answer | None:
-        """What the type finds; None where that is nothing, or where it cannot look.
+        """Search for the object of a lost creation; None if there is none, or if the type cannot search.
 
         What it raises says nothing about the object: it is asked again, until the action has taken too long. A type
-        that cannot be imported is not waited for where nothing was made, as far as anybody knows.
+        that cannot be imported is not waited for where nothing was made, as far as is known.
 
-        :raises ForeignObject: what is there is that of somebody else.
+        :raises ForeignObject: the object belongs to another owner.
         :raises ReplacementNeeded: what is there lacks something, and its creation cannot go on. It has an id.
         :raises FinalFailure: it has never answered.
         """
@@ -109,7 +109,7 @@ class CreationRecovery:
         try:
             return self.find(attempt)
         except ForeignObject as error:
-            LOG.info('%s is not deleted: %s', attempt.claim.resource.name, text_of(error))
+            LOG.info('Object of %s not deleted: %s', attempt.claim.resource.name, text_of(error))
             return None
 
     def waits_s(self, attempt: Attempt) -> float:
@@ -161,7 +161,7 @@ class CreationRecovery:
         What was not made is made now, and known.
 
         :raises CallPostponed: it is being made.
-        :raises NotStarted: the process is about to end, or nobody wants to know any more.
+        :raises NotStarted: the process is about to end, or the traversal was cancelled.
         """
         if attempt.kind.implements('find') or not attempt.kind.token_enforced:
             return False
@@ -186,8 +186,8 @@ class CreationRecovery:
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.
 
-        :raises NotStarted: the process is about to end, or nobody wants the deletion any more.
-        :raises ForeignObject: what it would make is there, made by somebody else.
+        :raises NotStarted: the process is about to end, or the deletion was cancelled.
+        :raises ForeignObject: the object exists already and belongs to another owner.
         """
         if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
             raise NotStarted
@@ -209,7 +209,7 @@ class CreationRecovery:
 
 
 def is_creating(progress: Mapping[str, Json] | None) -> bool:
-    """Whether a deletion has got no further than to its second creation."""
+    """Return True if a deletion is still at the second creation, which returns the id of the object."""
     return _creation_in(progress) is not None
 
 
@@ -238,7 +238,7 @@ def _unknowable(attempt: Attempt) -> str:
 
 
 def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseException) -> bool:
-    """Whether a creation that has failed has left nothing behind: it was not called, or its type says so.
+    """Return True if a failed creation has left no object: it was not called, or its type says so.
 
     A type that fails on purpose names the object, if there is one. Of what an earlier call has led to it knows nothing.
     """

@@ -60,7 +60,7 @@ from convergence.worker.attempts.repair import Repairs, is_repairable
 LOG = logging.getLogger(__name__)
 
 PASSING = (TransientFailure, Conflict, DatabaseUnavailable)
-"""What is over soon: a call that raises it is repeated. The last two come from what a call is given to write to."""
+"""Transient errors: a call that raises one is retried. The last two come from the writers that a call gets."""
 _Answer = TypeVar('_Answer')
 
 
@@ -85,7 +85,7 @@ class Runner:
     def run(self, claim: Claim, task: Task, begun: Document | None = None) -> Result:
         """Do what the row was claimed for.
 
-        Whatever a resource type raises, the result is an answer; only `TaskKilled` and `ClaimLost` come through.
+        Any exception of a resource type becomes a result; only `TaskKilled` and `ClaimLost` come through.
 
         :param begun: see `convergence.worker.checks.nested_batch.NestedBatch.begun`.
         :raises Fenced: the row is not ours any more.
@@ -108,7 +108,7 @@ class Runner:
             )
         except TaskKilled:
             if attempt is not None and attempt.physical_id != claim.resource.physical_id:
-                # The call came back after all, when nobody waited for it any more: somebody must know what it made.
+                # The call returned after it was given up: its object must be tracked all the same.
                 raise ClaimLost(attempt.physical_id) from None
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
@@ -181,7 +181,7 @@ class Runner:
     def _prepare(self, attempt: Attempt) -> None:
         """Ask whether it can be made, look before anything is made, and store what was seen.
 
-        :raises NotStarted: the process is about to end, or nobody wants the object any more.
+        :raises NotStarted: the process is about to end, or the object is not desired any more.
         """
         kind = attempt.kind
         if not (kind.implements('validate') or kind.implements('prepare')):
@@ -313,7 +313,7 @@ class Runner:
     def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
         """Nobody wants the action any more (`told`: so says the step); or somebody does, and another worker goes on.
 
-        A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
+        A cancel is stored before workers are notified. If the database shows none, only this worker has to stop.
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
         if not (late or told) and (self._around.draining() or self._around.wanted(attempt.claim)):
@@ -334,7 +334,7 @@ class Runner:
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.
 
-        :param insist: whatever it raises, repeat it until the action has taken too long.
+        :param insist: retry after any exception, until the time limit of the action.
         :raises CallPostponed: the next time is too far off to keep a thread for it.
         """
         policy = policy_of(attempt, self._pace)
@@ -355,7 +355,7 @@ class Runner:
                     raise
                 if self._around.draining() or attempt.waited_s + wait_s > self._pace.park_after_s:
                     raise CallPostponed(text_of(error), attempt.attempts, wait_s) from error
-                LOG.info('%s of %s is repeated: %s', attempt.claim.action, attempt.call.name, error)
+                LOG.info('Retrying %s of %s: %s', attempt.claim.action, attempt.call.name, error)
                 self._around.wait(attempt.task, wait_s)
                 attempt.waited_s += wait_s
                 if self._around.draining():

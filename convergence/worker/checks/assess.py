@@ -1,4 +1,4 @@
-"""What the template wants of a resource, resolved, and what it takes to get there. Pure."""
+"""The desired properties of a resource, resolved, and the step that leads to them. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.values import replace
 
 LIGHT = replace(STANDARD, max_expanded_bytes=262_144, max_steps=50_000)
-"""What an evaluation may cost while the row is locked: some milliseconds."""
+"""Limit of an evaluation while the row is locked: some milliseconds."""
 
 
 class Heavy(Exception):
-    """What a node wants costs more to evaluate than may be spent while its row is locked.
+    """Evaluating the properties of a node costs more than is allowed while its row is locked.
 
     :ivar view: with the values to evaluate.
     """
@@ -42,7 +42,7 @@ class Heavy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What came of a definition and its inputs.
+    """The evaluated definition of a node.
 
     :param failure: why nothing came of them.
     """
@@ -149,7 +149,7 @@ class Assessor:
 
 
 def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[str, Json]) -> None:
-    """Whether the schema allows some properties.
+    """Return True if the schema allows the properties.
 
     :raises StackValidationFailed: carries all problems; those of hidden values do not tell them.
     """

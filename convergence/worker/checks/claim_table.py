@@ -1,4 +1,4 @@
-"""What the tasks of a worker hold: the rows that were claimed for each."""
+"""The claims of the tasks of a worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TaskClaim:
     since: float
 
     def is_overdue(self, now: float) -> bool:
-        """Whether the action has taken longer than it may."""
+        """Return True if the time limit of the action is over."""
         deadline = self.claim.resource.deadline
         return deadline is not None and self.claim.at + (now - self.since) > deadline
 

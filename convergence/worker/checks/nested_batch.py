@@ -118,7 +118,9 @@ class NestedBatch:
         return begun
 
     def _plain(self, claim: Claim, task: Task) -> tuple[Foretell, ...]:
-        """What a resource tells in the end, if an engine may begin at once what its row was claimed for."""
+        """Return the later output of a resource (one item), if an engine may start its nested stack at once; else
+        nothing.
+        """
         try:
             attempt = self._attempts.of(claim, task)
             return (partial(output_without_stack, attempt),) if _begins_at_once(attempt) else ()
@@ -131,7 +133,7 @@ class NestedBatch:
 
 
 def _begins_at_once(attempt: Attempt) -> bool:
-    """Whether that an engine begins it is what comes first of the action."""
+    """Return True if the start of the nested stack is the first step of the action."""
     kind, claim = attempt.kind, attempt.claim
     name = claim.step.value.lower()
     if getattr(type(kind), name, None) is not getattr(NestedType, name):

@@ -51,5 +51,6 @@ JAMMED_S = 2.0
 after which this worker forwards waiting nodes to workers that have room."""
 
 MAX_REDELIVERIES = 3
-"""How often workers without a free thread forward one node. After that the node waits here, or the sweeper requeues it.
+"""Maximum number of times that workers without a free thread forward one node. After that the node waits here, or the
+sweeper requeues it.
 """

@@ -80,4 +80,4 @@ class Timers:
             try:
                 call()
             except Exception:
-                LOG.exception('What was to be done at this time has failed')
+                LOG.exception('A timer call failed; the sweeper finds what it was to do')

@@ -1,4 +1,4 @@
-"""What a worker looks after with each heartbeat: every message may have been lost, and every thread may be stuck."""
+"""Work that follows each heartbeat: any message may have been lost, and any thread may be stuck."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceSettings:
-    """How a worker looks after things.
+    """Settings of the work that follows a heartbeat.
 
     :param worker: whose rows are looked at.
     :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
         than a sweep: as long as engines, the broker and other workers do their part, the only such nodes are those that
         wait for a thread of a worker that has more than it can begin. None: this worker does nothing unasked.
     :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
-    :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
+    :param max_stuck_threads: number of stuck threads at which the process is DEGRADED and must be restarted.
     """
 
     worker: Worker
@@ -76,9 +76,9 @@ def do_each(*tasks: Callable[[], object]) -> None:
         except DatabaseUnavailable:
             raise
         except Conflict as error:
-            LOG.info('This worker leaves its task %s for the next heartbeat: %s', name, error)
+            LOG.info('Heartbeat task %s postponed to the next heartbeat: %s', name, error)
         except Exception:
-            LOG.exception('This worker has failed in its task %s', name)
+            LOG.exception('Heartbeat task %s failed, retrying with the next heartbeat', name)
 
 
 def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None:
@@ -170,7 +170,7 @@ class Maintenance:
         held = {(resource.id, resource.fence) for resource in self._ports.roster.held_by(self._settings.worker.id)}
         forgotten = held - self._checks.holding()
         for resource_id, fence in sorted(forgotten & self._forgotten):
-            LOG.warning('This worker gives back resource %s, on which it does not work', resource_id)
+            LOG.warning('Releasing stale claim on resource %s: no task is running for it', resource_id)
             self._give_back(resource_id, fence)
         self._forgotten = frozenset(forgotten)
 
@@ -208,7 +208,7 @@ class Maintenance:
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
         for task, claim in self._checks.claims.overdue():
-            LOG.warning('This worker stops %s of %s, whose time is over', claim.action, claim.resource.name)
+            LOG.warning('Stopping %s of %s: its time limit is over', claim.action, claim.resource.name)
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 
     def interrupt_left(self) -> None:
@@ -230,7 +230,7 @@ class Maintenance:
             return
         found = self._ports.sweeps.undispatched(older_than_s, idle, self._settings.worker.window)
         if found:
-            LOG.info('This worker takes %d nodes that nobody has begun for %g s', len(found), older_than_s)
+            LOG.info('Taking %d nodes that have been READY for %g s without a worker', len(found), older_than_s)
         for node in found:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])

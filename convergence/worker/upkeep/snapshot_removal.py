@@ -25,7 +25,7 @@ from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 LOG = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 10
-"""What is taken at a time."""
+"""Maximum number of items that are taken at a time."""
 
 
 class SnapshotRemoval:
@@ -84,7 +84,7 @@ class SnapshotRemoval:
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
             LOG.warning(
-                'This worker cannot delete yet what is kept of %s for snapshot %s: %s',
+                'Snapshot data of %s not deleted for snapshot %s, retrying: %s',
                 item.name,
                 item.snapshot_id,
                 error,
