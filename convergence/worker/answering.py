@@ -1,8 +1,9 @@
 """Answers what engines ask of resource types: whether something can be made, what an update would do, how things are.
 
 Each question has a thread of its own and all of a request have one time limit. What has no answer by then is "not
-known", and its thread is treated like one of an action that takes too long: the type is told, its connection is closed,
-and if it does not return it is left behind. Of those there may be only so many; then nobody is asked any more.
+known", and its thread is treated like one of an action that takes too long: the type is cancelled, its connection is
+closed, and if it does not return it is left behind. Only so many may be left behind; then this worker answers no
+further question.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ UNREACHED = TypeReply(reason='the resource type did not answer in time')
 
 
 class RowReader(Protocol):
-    """Reads what is to be asked about."""
+    """Reads the rows that a question is about."""
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row."""

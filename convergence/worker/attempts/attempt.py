@@ -73,7 +73,7 @@ class PollPolicy:
 class Attempt:
     """An action under way: what is known so far of the object and of the action.
 
-    :ivar answered: whether any call of the type has come back with an answer, or has told of what it has made.
+    :ivar answered: True if any call of the type has returned, or has recorded its object.
     :ivar is_begun: whether what comes first has been done already, and only its answer is to be taken in.
     :ivar looks: whether nothing but looks is done at the moment, before a creation.
     """
@@ -142,7 +142,7 @@ class Attempt:
         return carried(value, what, self.most_bytes)
 
     def learn_id(self, physical_id: str) -> None:
-        """Take in the id of the object, told by whatever it was."""
+        """Keep the id of the object, from any source."""
         self.learn(Done(physical_id))
 
 
@@ -153,36 +153,36 @@ def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
     return attempt.kind.poll(attempt.call, attempt.claim.action, progress)
 
 
-def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> float:
+def poll_interval_s(attempt: Attempt, answer: InProgress, poll_policy: PollPolicy) -> float:
     """Seconds to the next poll: the wish of the type, else a part of the time that the action has taken so far."""
     if answer.poll_after_s is not None and answer.is_told:
-        return max(answer.poll_after_s, pace.poll_min_s)
+        return max(answer.poll_after_s, poll_policy.poll_min_s)
     if answer.poll_after_s is not None:
         # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
-        return min(max(answer.poll_after_s, pace.poll_min_s), pace.poll_max_s)
-    return min(max(pace.poll_min_s, attempt.age_s / 4), pace.poll_max_s)
+        return min(max(answer.poll_after_s, poll_policy.poll_min_s), poll_policy.poll_max_s)
+    return min(max(poll_policy.poll_min_s, attempt.age_s / 4), poll_policy.poll_max_s)
 
 
-def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
+def policy_of(attempt: Attempt, poll_policy: PollPolicy) -> RetryPolicy:
     """The retry policy: of the template, else of the type, else of the configuration."""
     definition = attempt.claim.resource.definition
     pending = attempt.claim.pending
     if pending is not None and attempt.claim.action is not Action.DELETE:
         definition = pending.definition
-    own = attempt.kind.retry.over(RetryPolicy(pace.attempts, 2 * pace.poll_min_s, pace.poll_max_s))
+    own = attempt.kind.retry.over(RetryPolicy(poll_policy.attempts, 2 * poll_policy.poll_min_s, poll_policy.poll_max_s))
     return own if definition is None or definition.retry is None else definition.retry.over(own)
 
 
-def pause_s(attempt: Attempt, policy: RetryPolicy, pace: PollPolicy) -> float:
+def pause_s(attempt: Attempt, policy: RetryPolicy, poll_policy: PollPolicy) -> float:
     """Seconds before the next attempt: twice as many with each, with jitter."""
     limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
-    return pace.jitter(limit_s / 2, limit_s)
+    return poll_policy.jitter(limit_s / 2, limit_s)
 
 
 def output_of(attempt: Attempt) -> Output:
     """Reference and the attributes, each read once: those that the template asks for, and those that are shown.
 
-    An attribute that cannot be read fails whoever uses it, not this resource. One that nobody uses is not there then.
+    An attribute that cannot be read fails the resources that use it, not this one. If none uses it, it is left out.
     """
     kind, call = attempt.kind, attempt.call
     attributes: dict[str, Json] = {}
@@ -207,7 +207,7 @@ def output_of(attempt: Attempt) -> Output:
 def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
     """The output of the resource, as stored, for a nested stack that is complete and has no outputs.
 
-    None where that depends on what is in the stack, or somebody asks for it.
+    None if it depends on the content of the stack, or another resource uses an attribute.
     """
     kind, claim = attempt.kind, attempt.claim
     is_known = isinstance(kind, NestedType) and kind.tells_outputs_only and not claim.node.asked
@@ -223,7 +223,7 @@ def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
 
 
 def output_of_check(attempt: Attempt) -> Output | None:
-    """The output that the row has, with its live attributes read anew. What cannot be read now stays as it was.
+    """The output of the row, with its live attributes read again. Attributes that cannot be read now stay.
 
     None where nothing of it is live.
     """

@@ -20,7 +20,7 @@ from convergence.errors import ConvergenceError, OperatorError, RetryLater, User
 from convergence.resources.contract import FinalFailure, PluginFailure, TransientFailure
 from convergence.resources.nested import SILENT
 from convergence.resources.nesting import NestedState, NestedStep, NestedValues
-from convergence.worker.attempts.port import Foretell
+from convergence.worker.attempts.port import ExpectedOutput
 
 LOG = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class NestingEngine(Protocol):
         """Begin what the row of a resource says is under way."""
 
     def act_on_nested_stacks(self, context: Any, asked: Sequence[Document]) -> Sequence[Document | None]:
-        """The same for several rows; what is asked for each are the arguments of the other one."""
+        """The same for several rows; each request holds the arguments of the other method."""
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """Stop what a nested stack does on behalf of its resource."""
@@ -78,18 +78,18 @@ class EngineNesting:
         self._states = states
         self._context = context
 
-    def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> OneNestedStack:
+    def __call__(self, claim: Claim, expected_output: ExpectedOutput, begun: Document | None = None) -> OneNestedStack:
         """The stack that is the object of a claimed row; see `convergence.worker.attempts.port.NestingPort`."""
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
         stack.is_silent = bool((row.progress or {}).get(SILENT))
         if _is_plain(claim):
             stack.offer = Handoff(row.id, (claim.traversal.id, claim.node.number))
-            stack.foretell = foretell
+            stack.expected_output = expected_output
         stack.begun = begun
         return stack
 
-    def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
+    def begin_together(self, claims: Sequence[tuple[Claim, ExpectedOutput]]) -> list[Document | None]:
         """See `convergence.worker.attempts.port.NestingPort`."""
         plain = [each for each in claims if _is_plain(each[0])]
         if not plain:
@@ -99,7 +99,7 @@ class EngineNesting:
         try:
             answers = self._engine.act_on_nested_stacks(context, [_request(*each) for each in plain])
         except ConvergenceError as error:
-            LOG.debug('%d nested stacks are asked for one by one: %s', len(plain), error)
+            LOG.debug('starting %d nested stacks one by one: %s', len(plain), error)
             answers = []
         begun = {claim.resource.id: answer for (claim, _), answer in zip(plain, answers, strict=False)}
         return [begun.get(claim.resource.id) for claim, _ in claims]
@@ -141,14 +141,14 @@ class OneNestedStack:
         self.is_silent = False
         self.offer: Handoff | None = None
         self.handoff: Handoff | None = None
-        self.foretell: Foretell | None = None
+        self.expected_output: ExpectedOutput | None = None
         self.begun: Document | None = None
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
         begun, self.begun = self.begun, None
         if begun is None or step > 0:
-            ends = {TELLS: self.foretell()} if self.foretell is not None else None
+            ends = {TELLS: self.expected_output()} if self.expected_output is not None else None
             node = self.offer.claimed_for[1] if self.offer is not None else None
             begun = _asked(
                 lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=node, ends=ends)
@@ -174,7 +174,7 @@ class OneNestedStack:
     def state(self, traversal_id: str) -> NestedState:
         """The state of the stack, read from its row.
 
-        A database server that does not show what the stack is known to have begun is not asked: the stack is at work.
+        A database server that does not show the operation yet lags behind: the stack counts as at work.
         """
         stack = self._states.stack(self._stack_id)
         is_another = stack is not None and stack.deleted_at is None and traversal_id not in ('', stack.traversal_id)
@@ -199,13 +199,13 @@ class OneNestedStack:
         return self._values
 
     def output_names(self) -> tuple[str, ...]:
-        """The names of its outputs. Where it is known that there are none nobody is asked."""
+        """The names of its outputs. No engine is called if it is known that there are none."""
         return () if self.is_silent else tuple(self.values().outputs)
 
 
-def _request(claim: Claim, foretell: Foretell) -> Document:
+def _request(claim: Claim, expected_output: ExpectedOutput) -> Document:
     """The request for a row whose claim is plain: arguments of `NestingEngine.act_on_nested_stack`."""
-    ends = {TELLS: foretell()}
+    ends = {TELLS: expected_output()}
     return {'resource_id': claim.resource.id, 'fence': claim.resource.fence, 'node': claim.node.number, 'ends': ends}
 
 

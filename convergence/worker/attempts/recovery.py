@@ -1,8 +1,8 @@
 """A creation whose end is not known: find out what it has made, before its resource is deleted or made in another way.
 
-The answer may have been lost with the worker that made the call, or on the way from the service. A type tells what was
-made by `find`; one whose token is enforced tells by a second creation, which makes nothing new. Of any other type it
-cannot be known, and that is what the user is told.
+The answer may have been lost with the worker that made the call, or on the way from the service. A type with `find` can
+search for the object. A type whose token is enforced returns it from a second creation, which makes nothing new. For
+any other type it cannot be known, and an event says so.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CreationRecovery:
     """
 
     patiently: Patiently
-    pace: PollPolicy
+    poll_policy: PollPolicy
     draining: Callable[[], bool]
 
     def find(self, attempt: Attempt) -> Answer | None:
@@ -64,7 +64,7 @@ class CreationRecovery:
     def find_whole(self, attempt: Attempt) -> Answer | None:
         """Search for the object of a lost creation; None if there is none, or if the type cannot search.
 
-        What it raises says nothing about the object: it is asked again, until the action has taken too long. A type
+        An exception says nothing about the object: the search is repeated until the time limit of the action. A type
         that cannot be imported is not waited for where nothing was made, as far as is known.
 
         :raises ForeignObject: the object belongs to another owner.
@@ -105,7 +105,7 @@ class CreationRecovery:
         return answer
 
     def _own(self, attempt: Attempt) -> Answer | None:
-        """The same, where an object of somebody else is as good as none."""
+        """Search as `find` does; an object of another owner counts as none."""
         try:
             return self.find(attempt)
         except ForeignObject as error:
@@ -113,7 +113,7 @@ class CreationRecovery:
             return None
 
     def waits_s(self, attempt: Attempt) -> float:
-        """When to look again for what an interrupted creation may still come to make; 0: nobody has to wait for that.
+        """Seconds until the next search for an object that an interrupted creation may still make; 0: no need to wait.
 
         Another object can be made beside it, unless it holds what there is only once: an address, a port. As long as
         the call may still land, nothing could be taken from it, and the service would refuse to make another one.
@@ -151,12 +151,12 @@ class CreationRecovery:
         if unknowable and kind.token_enforced:
             return self._learn(attempt, lambda: kind.create(attempt.call))
         note = _unknowable(attempt) if unknowable else ''
-        # Where its creation has told of something, and got no further, the type knows what to remove.
+        # If its creation has recorded data before it was interrupted, the type knows what to remove.
         told = attempt.data and known is not Made.NOTHING
         return None if told else Succeeded(None, note=note)
 
     def create_again(self, attempt: Attempt) -> bool:
-        """Learn from a second creation what an interrupted one has made, where nobody else tells; whether it is known.
+        """Learn the object of an interrupted creation from a second one, if `find` cannot; True if it is known then.
 
         What was not made is made now, and known.
 
@@ -175,7 +175,7 @@ class CreationRecovery:
         return True
 
     def _learn(self, attempt: Attempt, call: Callable[[], Answer]) -> Succeeded | Parked | None:
-        """Create again in order to delete. Where somebody else has what there is only once, nothing is there."""
+        """Create again in order to delete. If another owner has the unique object, there is none of ours."""
         try:
             return self._create(attempt, call)
         except ForeignObject as error:
@@ -203,7 +203,7 @@ class CreationRecovery:
             attempt.learn_id(known)
             return None
         if isinstance(answer, InProgress) and attempt.physical_id is None:
-            return Parked({_CREATING: dict(answer.progress)}, poll_interval_s(attempt, answer, self.pace))
+            return Parked({_CREATING: dict(answer.progress)}, poll_interval_s(attempt, answer, self.poll_policy))
         attempt.progress = None
         return None
 
@@ -227,7 +227,7 @@ def _unlearned(error: Exception) -> str:
 
 
 def _unknowable(attempt: Attempt) -> str:
-    """Tell the log, and whoever reads the events, that an object may be left over."""
+    """Write to the log and to the events that an object may be left over."""
     row = attempt.claim.resource
     note = (
         f'its creation ended without an answer, and whether it has made anything cannot be known: {row.type} has '

@@ -1,4 +1,4 @@
-"""Look at what is really there: of a row that has failed, or because somebody wants reality compared."""
+"""Observe the real object, of a failed row or for a comparison, and repair it."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Assessor:
             return self._assess(view, evaluated, resource)
 
     def evaluate(self, view: NodeView) -> Evaluated:
-        """Evaluate what a node wants, whatever that costs within the limits of the language. Raises nothing."""
+        """Evaluate the desired properties of a node, within the limits of the language. Raises nothing."""
         assert view.node.definition is not None
         with logs.masking(view.node.definition.secrets):
             return self._evaluated(view, Budget(STANDARD), self._yaql)
@@ -125,7 +125,7 @@ class Assessor:
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
             renewed = self._registry.get(definition.type).renewed_by_updates
             return Desired(properties, change, evaluated.metadata, is_renewed=renewed, accepted=accepted)
-        except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
+        except BaseException as error:  # noqa: BLE001 - it is the type's own code; it must not end the worker
             return Undesirable(text_of(error))
 
     def _change(self, view: NodeView, resource: Resource, properties: dict[str, Json]) -> Change:

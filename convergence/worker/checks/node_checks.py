@@ -118,7 +118,7 @@ class NodeChecks:
             self._hold(self._nested_batch.claimed_with(begun.claim, turn), turn.task, turn)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
-        """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
+        """Call `cancel` of the type for an unfinished action in a stack that is at rest."""
         if self._ports.draining():
             return
         claim = self._steps.interrupt(row)
@@ -178,7 +178,7 @@ class NodeChecks:
         return self._steps.results.unsaved()
 
     def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
-        """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
+        """Give up a task that does not stop: its claims end, and the fences refuse its late writes.
 
         The supervisor of the task calls this, never the task itself.
 

@@ -91,8 +91,8 @@ class Steps:
     def replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> Committed[str | None] | None:
         """Make a new row for a node.
 
-        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: whoever did,
-        casts the node that the row belongs to now.
+        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: it dispatches
+        the node that the row belongs to now.
         """
         return self._store.transact(
             OneReplacement(traversal_id, number, stack_id, resource_id),
@@ -104,12 +104,12 @@ class Steps:
     ) -> Committed[End] | None:
         """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
 
-        :param now: about what time it is by the database's clock; None: the database is asked.
+        :param now: estimate of the time by the database's clock; None: read from the database.
         :param take_waiting: gives a node of the traversal that was ready all along, if the caller goes on with one; it
             is asked where no other is known. The row of that, of the node behind the window or of one that becomes
-            ready is claimed in the same transaction, if there is something to call for it and nobody is in the way.
+            ready is claimed in the same transaction, if a type has to be called for it and no lock is in the way.
             `Committed.following` is its claim then.
-        :raises Exception: neither the result nor its object alone can be stored, whatever the state of the database.
+        :raises Exception: neither the result nor its object alone can be stored, although the database is there.
         """
         following = self._following(claim, take_waiting) if take_waiting is not None else None
         if following is not None:
@@ -204,7 +204,7 @@ class Steps:
         return committed is not None and committed.verdict
 
     def keep_track(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> Committed[Tracking] | None:
-        """The row is somebody else's by now and the result is dropped; what was made must not be forgotten.
+        """Keep track of the object of a result that is dropped because the claim was lost.
 
         :param perhaps_made: whether there may be an object also where it has no id.
         """

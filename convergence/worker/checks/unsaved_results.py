@@ -84,8 +84,8 @@ class UnsavedResults:
         """Repeat `step` until the database takes or finally refuses its write, and return its value.
 
         :param step: a transaction under the claim.
-        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: nobody
-            may ever raise the fence again, so nothing would end the wait. The row counts as lost to somebody else.
+        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: perhaps
+            no worker raises the fence again, so nothing would end the wait. The claim counts as lost.
         :raises Exception: what `step` raises again and again, and has nothing to do with the state of the database.
         """
         entry = PendingResult(claim, physical_id)
@@ -128,7 +128,7 @@ class UnsavedResults:
 class _OlderState:
     """For how long nothing but an older state of a row has been shown.
 
-    :ivar paused_s: what the pauses since then add up to, on whatever clock they are.
+    :ivar paused_s: sum of the pauses since then.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -192,7 +192,7 @@ class Scheduler:
     # --- How it decides ---------------------------------------------------------------------------------------
 
     def _must_stop(self, turn: Turn) -> bool:
-        """Return True if the thread was told to stop, or had its share while other operations wait."""
+        """Return True if the task was cancelled, or had its time while other operations wait."""
         is_slice_over = self._clock() - turn.began_at >= INLINE_SLICE_S
         return turn.task.cancelled.is_set() or (is_slice_over and self._threads.is_crowded(turn.traversal_id))
 

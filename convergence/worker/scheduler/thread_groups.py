@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A node that somebody should look at.
+    """A node that waits for a thread.
 
     :param redeliveries: how often workers without a free thread have forwarded it.
     :param project: id of the project that it is for; empty if it is not known.
@@ -103,7 +103,7 @@ class ThreadGroups:
 
     @property
     def left_behind(self) -> tuple[Task, ...]:
-        """The tasks that were given up and have not ended, whatever they wait for."""
+        """The tasks that were given up and have not ended."""
         with self._lock:
             self._left_behind = {task for task in self._left_behind if task.outcome is TaskOutcome.RUNNING}
             return tuple(self._left_behind)
@@ -142,7 +142,7 @@ class ThreadGroups:
             return self._running > self._threads or any(other != traversal_id for other in self._waiting)
 
     def take_waiting(self, traversal_id: str) -> int | None:
-        """A node of the traversal that waits for a thread; whoever asks sees to it. None: none does."""
+        """Take a waiting node of the traversal out of the queue, for the caller to run; None if none waits."""
         with self._lock:
             queue = self._waiting.get(traversal_id)
             if not queue or queue[0][0].node == NO_NODE:
@@ -197,8 +197,8 @@ class ThreadGroups:
     def stop(self, traversal_id: str, grace_s: float) -> int:
         """Stop the tasks of one traversal, and forget those that wait; how many ran.
 
-        What is submitted afterwards begins: whoever wants it knows of the cancel, which is stored before anybody is
-        told. It may be what has been made ready by a task that was stopped, and has its type told in turn.
+        A check that is submitted afterwards starts: the cancel is stored before it is sent, so the check knows of it.
+        It may be a node that a stopped task made ready, whose type has to cancel in turn.
         """
         with self._lock:
             for check, _ in self._waiting.pop(traversal_id, ()):

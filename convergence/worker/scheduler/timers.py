@@ -51,7 +51,9 @@ class Timers:
             call()
 
     def stop(self) -> None:
-        """Make the calls that are due, and none of the others: who is told of a node before its time drops it."""
+        """Make the calls that are due, and drop the others: a node that is dispatched before its time is dropped
+        anyway.
+        """
         with self._lock:
             self._stopped = True
             rest, self._due = self._due, []

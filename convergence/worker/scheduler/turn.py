@@ -13,7 +13,7 @@ class Turn:
     """The inline chain of one thread: node after node of one operation. The scheduler changes it.
 
     :param node: number of the node that the thread runs now.
-    :param task: what runs in the thread. A task that was told to stop runs no further node.
+    :param task: what runs in the thread. A cancelled task runs no further node.
     :param began_at: when the turn began, on the clock of the process.
     :param nodes_left: how many nodes the thread may run after this one.
     :param claimed: the step of this node, if its row was claimed by the commit that finished the node before.

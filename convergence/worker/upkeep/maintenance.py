@@ -85,7 +85,7 @@ def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None
     """For how long a node has to be ready before a worker takes it unasked; None: it takes none.
 
     While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
-    its nodes as told with each sweep. So these are taken between two sweeps, too.
+    its nodes as dispatched with each sweep. So this worker takes such nodes between two sweeps, too.
 
     :param older_than_s: while messages come.
     """
@@ -163,7 +163,7 @@ class Maintenance:
         return any(each.kind == 'worker' and each.is_up and each.has_room for each in others)
 
     def give_back_forgotten(self) -> None:
-        """Give back rows that nobody works on here.
+        """Release claims of this worker for which no task runs.
 
         A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
         """
@@ -212,7 +212,7 @@ class Maintenance:
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 
     def interrupt_left(self) -> None:
-        """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
+        """Call `cancel` of types for actions that are still under way in stacks at rest."""
         idle = self._groups.occupancy().idle
         if self._settings.older_than_s is None or not idle or self._groups.is_closed:
             return
@@ -224,7 +224,7 @@ class Maintenance:
         self._silence = self._quiet_rounds = 0
 
     def help_out(self) -> None:
-        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""
+        """Take nodes that have been READY for long: broker and engines may be away, the rows are not."""
         older_than_s, idle = self._older_than_s, self._groups.occupancy().idle
         if older_than_s is None or not idle or self._groups.is_closed:
             return

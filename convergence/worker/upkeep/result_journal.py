@@ -41,7 +41,7 @@ LOOKS_AT = 3
 
 SURE_AFTER = 5
 """A newest result that so many looks in turn have seen need not be looked for again: each of them follows a heartbeat.
-Whatever loses that result later loses several heartbeats with it, which `convergence.db.repositories.witness` notices.
+A later loss of that result also loses several heartbeats, which `convergence.db.repositories.witness` notices.
 """
 
 
@@ -82,7 +82,7 @@ class FinishedAction:
 class LostAction:
     """An action that the database may have lost.
 
-    :ivar reason: what people are told of it.
+    :ivar reason: text for events and status.
     :ivar is_told: whether an event of its stack says so.
     :ivar is_certain: whether its row was seen in a state from before, and could not be mended yet.
     """
@@ -145,7 +145,7 @@ class ResultJournal:
         self._done.append(FinishedAction(claim, physical_id or claim.resource.physical_id, perhaps_made))
 
     def tell(self, loss: LostCommits) -> None:
-        """The database has lost what was committed in that time. The log is told at once, `mend` does the rest."""
+        """Note that the database has lost the commits of a time span. Logged at once; `mend` does the rest."""
         for done in [done for done in list(self._done) if _from(loss) <= done.at <= loss.until]:
             LOG.warning(
                 'Stack %s: result of %s may be lost in the database, its row is repaired: %s', done.stack_id, done, loss
@@ -155,9 +155,9 @@ class ResultJournal:
         self._losses.append(loss)
 
     def dropped(self, claim: Claim, is_certain: bool) -> None:
-        """Something was done to an object, and its result refused, for the row is somebody else's by now.
+        """Note an action whose result was refused because the claim was lost.
 
-        Whoever has taken the row from a worker goes on with the action. But whoever has it because the database has
+        A worker that took the row over continues with the action. But a worker that has it because the database has
         lost the claim does not know of it: then the row is put in doubt as soon as it rests.
 
         :param is_certain: whether the claim is known to be lost. Otherwise that may be found out later, with the loss.
@@ -174,7 +174,7 @@ class ResultJournal:
     def look(self) -> None:
         """See whether the database still knows the newest results; to be called with each heartbeat.
 
-        What nobody else could notice: a loss of less than the time between two heartbeats. A server that only lags
+        Nothing else notices a loss of less than the time between two heartbeats. A server that only lags
         shows an older state too, but not for long.
 
         :raises DatabaseUnavailable: the database cannot be reached.

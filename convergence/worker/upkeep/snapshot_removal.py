@@ -1,4 +1,4 @@
-"""Deletes what resource types keep for snapshots that nobody wants any more."""
+"""Deletes the data of resource types for snapshots that were deleted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SnapshotRemoval:
         self._rows.remove_empty()
 
     def _delete(self, item: SnapshotItem, task: Task) -> None:
-        """Have one thing deleted. What fails is tried again later: whoever asked does not wait for it."""
+        """Delete one item. A deletion that fails is retried later; no operation waits for it."""
         if self._groups.is_closed:
             return
         with logs.masking(secret_properties(self._registry, item.type, item.properties)):
