@@ -33,7 +33,7 @@ class Backoff:
             del self._failed[item]
 
     def is_passed_over(self, item: Hashable) -> bool:
-        """Whether an item is left alone in this round. After its first failure it is not; then 1, 2, 4 … times."""
+        """Return True if an item is left alone in this round. After its first failure it is not; then 1, 2, 4 … times."""
         return item in self._failed and self._failed[item][1] > self._round
 
     def failed(self, item: Hashable) -> None:

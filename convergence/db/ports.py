@@ -77,7 +77,7 @@ class SignalReaderPort(Protocol):
         """The signals that some rows have received, oldest first, each with the name of the resource."""
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
+        """Return True if a row has received a signal."""
 
     def count_signals(self, resource_id: str) -> int:
         """How many signals a row has received."""

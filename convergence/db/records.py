@@ -75,7 +75,7 @@ class TraversalProgress:
         return max(self.started_at, self.finished_at or 0.0, self.began_at or 0.0)
 
     def is_news(self, after_s: float) -> bool:
-        """Whether it stands still, or moves, and nobody has been told so."""
+        """Return True if it stands still, or moves, and nobody has been told so."""
         if self.stalled_at is not None:
             return self.progressed_at > self.stalled_at
         return self.progressed_at < self.now - after_s
@@ -97,7 +97,7 @@ class NestingRow:
     :param stack: the one that the resource is in.
     :param traversal: the operation that the row was claimed for last.
     :param nested: the stack that is its object, deleted or not; None where there is none yet.
-    :param has_snapshots: whether there are snapshots of that stack.
+    :param has_snapshots: True if there are snapshots of that stack.
     """
 
     row: Resource
@@ -113,8 +113,8 @@ class FrontierNode:
 
     :param owner: the worker that holds the node's row; None while nobody does.
     :param owner_host: where that worker runs; None once it is not registered any more.
-    :param owner_is_up: whether its lease still runs.
-    :param is_parked: whether an action in progress waits in its row to be polled again.
+    :param owner_is_up: True if its lease still runs.
+    :param is_parked: True if an action in progress waits in its row to be polled again.
     :param wake_in_s: seconds until it wants to be polled; negative when it is late.
     :param age_s: seconds since somebody was last told that the node is ready.
     :param action_s: seconds since the present action began.
@@ -230,12 +230,12 @@ class Service:
 
     @property
     def is_up(self) -> bool:
-        """Whether the lease still runs."""
+        """Return True if the lease still runs."""
         return not self.stopped and self.age_s < self.lease_s
 
     @property
     def has_room(self) -> bool:
-        """Whether a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
+        """Return True if a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
         load: Mapping[str, Any] = self.load
         return 'threads' not in load or load['busy'] < load['threads'] or not load['waiting']
 
@@ -283,7 +283,7 @@ class Drifted:
 class WatchTarget:
     """A row whose object a service has told of.
 
-    :param is_busy: whether an action of it is in progress, which may wait for just that.
+    :param is_busy: True if an action of it is in progress, which may wait for just that.
     """
 
     resource_id: str

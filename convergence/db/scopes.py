@@ -95,7 +95,7 @@ class OneNode(Scope[NodeView]):
     """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read.
 
     :param max_input_bytes: what of the outputs of others is read at most, in bytes as they are stored; None: all.
-    :param waits: whether for a row that somebody else has locked; otherwise such a node counts as missing.
+    :param waits: True if for a row that somebody else has locked; otherwise such a node counts as missing.
     :param done_now: what it hands on need not be read.
     :param assumed: traversal and stack as they were read before. They need not be read where whatever is written is
         held against them.

@@ -63,7 +63,7 @@ def row_and_node(
 
 
 def needs_rivals(resource: Resource, node: Node) -> bool:
-    """Whether the other rows of its name have a say in what is done about a row; see `NodeView.rivals`.
+    """Return True if the other rows of its name have a say in what is done about a row; see `NodeView.rivals`.
 
     Nobody begins anything with them while the node is not done: that nobody holds one stays true, so none is locked.
     """
@@ -71,7 +71,7 @@ def needs_rivals(resource: Resource, node: Node) -> bool:
 
 
 def waits_for(node: Node, resource: Resource) -> bool:
-    """Whether a node is to be told that a row is free: it works on that, or on a row that is to take from it."""
+    """Return True if a node is to be told that a row is free: it works on that, or on a row that is to take from it."""
     if node.status is not NodeStatus.READY:
         return False
     takes = resource.handover is not None and node.phase is Phase.UPDATE and node.name == resource.name

@@ -271,7 +271,7 @@ def _ping_idle(engine: Engine, look_s: float, ping_s: float, connection: Any, re
 
 
 def _has_input(connection: Any) -> bool:
-    """Whether the server has said anything on a connection since it was used, or its driver does not show that."""
+    """Return True if the server has said anything on a connection since it was used, or its driver does not show that."""
     socket = getattr(connection, '_sock', connection)  # there it is with PyMySQL
     return not hasattr(socket, 'fileno') or concurrency.has_input(socket.fileno())
 
@@ -324,7 +324,7 @@ def _prepare_mysql(timeouts: Timeouts, connection: Any, record: Any) -> None:
 
 
 def _is_galera(cursor: Any) -> bool:
-    """Whether the server is one of a cluster in which every server can be written to."""
+    """Return True if the server is one of a cluster in which every server can be written to."""
     try:
         cursor.execute('SELECT @@wsrep_on')
     except Exception as error:

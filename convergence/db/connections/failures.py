@@ -85,19 +85,19 @@ def translated_errors() -> Iterator[None]:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Whether another transaction was in the way: a deadlock, or a lock that was waited for too long."""
+    """Return True if another transaction was in the way: a deadlock, or a lock that was waited for too long."""
     return isinstance(error, db_exception.DBDeadlock) or _code(error) in LOCKED
 
 
 def is_duplicate(error: BaseException | None) -> bool:
-    """Whether there is a row with such a key already."""
+    """Return True if there is a row with such a key already."""
     if isinstance(error, db_exception.DBDuplicateEntry) or _code(error) in DUPLICATE:
         return True
     return 'UNIQUE constraint failed' in str(_cause(error))  # what SQLite says, which has no codes in its errors
 
 
 def _is_full(error: Exception) -> bool:
-    """Whether the database is there and takes nothing: the disk is full, or it may only be read at the moment."""
+    """Return True if the database is there and takes nothing: the disk is full, or it may only be read at the moment."""
     return _code(error) in FULL or any(text in str(_cause(error)) for text in FULL_TEXTS)
 
 

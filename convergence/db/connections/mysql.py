@@ -16,8 +16,8 @@ from convergence.db.connections.committing import COMMIT, Committing
 class EndingInText(Committing):
     """Part of a connection that may end the transaction of a statement in the text of that.
 
-    :ivar reads_alone: whether each statement is a transaction of its own.
-    :ivar is_over: whether the last text has ended its transaction, so that there is none to be undone.
+    :ivar reads_alone: True if each statement is a transaction of its own.
+    :ivar is_over: True if the last text has ended its transaction, so that there is none to be undone.
     """
 
     reads_alone = False

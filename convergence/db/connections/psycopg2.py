@@ -26,7 +26,7 @@ class Transactional(extensions.connection):  # type: ignore[misc]
     """To the driver every statement is a transaction of its own; what begins and ends one is sent here.
 
     :cvar cursor_class: what its cursors are.
-    :ivar begins: whether statements are part of transactions; else each is one of its own.
+    :ivar begins: True if statements are part of transactions; else each is one of its own.
     """
 
     cursor_class = BeginningCursor
@@ -40,7 +40,7 @@ class Transactional(extensions.connection):  # type: ignore[misc]
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is a transaction, as far as the driver has heard; also where the connection is lost.
+        """Return True if there is a transaction, as far as the driver has heard; also where the connection is lost.
 
         What could not be sent, for a value that cannot be written, has begun none.
         """

@@ -33,7 +33,7 @@ def _of_tree(root_id: Any) -> ColumnElement[bool]:
 
 
 def _is_left(table: Any) -> ColumnElement[bool]:
-    """Whether something is still to be removed of a deleted stack that refers to them, or of what was nested in it."""
+    """Return True if something is still to be removed of a deleted stack that refers to them, or of what was nested in it."""
     gone = and_(_TREE.c.deleted_at.is_not(None), _of_tree(_OWNER.c.id))
     return exists().where(_REFERS, gone, table.c.stack_id == _TREE.c.id)
 

@@ -33,7 +33,7 @@ class Outbox:
 
         All or nothing, and once: of two who do it at the same time one finds nothing left.
 
-        :param to_bus: whether it stays for a message bus.
+        :param to_bus: True if it stays for a message bus.
         """
 
         def fan(connection: Connection) -> int:

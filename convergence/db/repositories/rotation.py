@@ -1,4 +1,4 @@
-"""Whether the keys of this process fit what is stored, and sealing everything anew with the first of them."""
+"""Return True if the keys of this process fit what is stored, and sealing everything anew with the first of them."""
 
 from __future__ import annotations
 

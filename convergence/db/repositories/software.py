@@ -193,7 +193,7 @@ class SoftwareRows:
 
     @staticmethod
     def _is_there(connection: Any, project_id: str, config_id: str | None) -> bool:
-        """Whether a configuration exists, and stays until the end of the transaction."""
+        """Return True if a configuration exists, and stays until the end of the transaction."""
         if config_id is None:
             return True
         mine = and_(SOFTWARE_CONFIG.c.project_id == project_id, SOFTWARE_CONFIG.c.id == config_id)

@@ -267,7 +267,7 @@ class Witness:
 
 
 def lost(last: Sight, seen: Sight) -> LostCommits | None:
-    """Whether the database knew more when it was seen last. Both numbers only ever grow while the row is there."""
+    """Return True if the database knew more when it was seen last. Both numbers only ever grow while the row is there."""
     went_back = seen.turns < last.turns
     if seen.beats is not None and last.beats is not None:
         went_back = went_back or seen.beats < last.beats

@@ -71,7 +71,7 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
 
 
 def goes_back(engine: Engine, revision: str) -> bool:
-    """Whether `sync` to a revision would take steps back from what is there.
+    """Return True if `sync` to a revision would take steps back from what is there.
 
     :raises Invalid: there is no such revision.
     :raises DatabaseUnavailable: this program does not know the revision of the schema.

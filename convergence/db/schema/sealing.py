@@ -36,7 +36,7 @@ def new_key() -> str:
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a stored text is sealed, with whatever key."""
+    """Return True if a stored text is sealed, with whatever key."""
     return text.startswith((SEALED, SEALED_BEFORE))
 
 
@@ -117,7 +117,7 @@ class Seal:
             return None
 
     def is_up_to_date(self, text: str) -> bool:
-        """Whether a stored text is sealed with the first key, as texts are sealed now."""
+        """Return True if a stored text is sealed with the first key, as texts are sealed now."""
         return text.startswith(SEALED) and self._keys[0].open(text) is not None
 
 

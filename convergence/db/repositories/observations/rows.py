@@ -31,7 +31,7 @@ NEEDED_COLUMNS = [RESOURCE.c[name] for name in NEEDED]
 AT_ROW = len(OBSERVATION_COLUMNS)
 WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
 IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.observed_at.is_not(None))
-"""Whether somebody has looked at the object of the row as that is now."""
+"""Return True if somebody has looked at the object of the row as that is now."""
 FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
 """Of an object of which no repair has been begun yet."""
 

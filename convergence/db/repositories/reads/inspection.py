@@ -160,7 +160,7 @@ class Inspector:
         return sorted(found, key=lambda each: each[1].sequence or 0)
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
+        """Return True if a row has received a signal."""
         statement = select(SIGNAL.c.id).where(SIGNAL.c.id == signal_id, SIGNAL.c.resource_id == resource_id)
         with self._store.reading() as connection:
             return connection.execute(statement).first() is not None
@@ -183,7 +183,7 @@ class Inspector:
         return self._many(resource_of, select(*RESOURCE_COLUMNS).where(is_busy).order_by(RESOURCE.c.name).limit(limit))
 
     def has_event(self, page: EventPage, event_id: str) -> bool:
-        """Whether an event is one of those stacks that a page is about."""
+        """Return True if an event is one of those stacks that a page is about."""
         statement = select(EVENT.c.id).where(_is_of(page), EVENT.c.id == event_id)
         with self._store.reading() as connection:
             return connection.execute(statement).first() is not None

@@ -60,7 +60,7 @@ class TagFilter:
 
 
 def _has_tag(tag: str) -> ColumnElement[bool]:
-    """Whether a row has a tag, by the JSON text of its tags.
+    """Return True if a row has a tag, by the JSON text of its tags.
 
     Exactly that tag: what begins with a bracket or a comma and an unescaped quote is the beginning of a tag, for tags
     have no commas. REPLACE tells capitals from small letters in every database, which LIKE does not.
@@ -77,7 +77,7 @@ class StackFilter:
 
     :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
         filter ``state`` has a list of pairs of action and status, of which None stands for any.
-    :param show_nested: whether also those that are nested in others.
+    :param show_nested: True if also those that are nested in others.
     :param sort_keys: names of `STACK_SORT_KEYS`.
     :param marker: id of the last stack of the page before.
     :param tags: what their tags must be.

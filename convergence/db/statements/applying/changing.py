@@ -118,7 +118,7 @@ def remove_row(batch: StatementBatch, effect: DeleteResource) -> None:
 
 
 def combines_changes(connection: Connection) -> bool:
-    """Whether the server carries out several changes in one statement."""
+    """Return True if the server carries out several changes in one statement."""
     return connection.dialect.name == 'postgresql'
 
 

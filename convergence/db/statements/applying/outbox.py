@@ -71,7 +71,7 @@ HAS_WEBHOOK = (
     .where(WEBHOOK.c.project_id == STACK.c.project_id, or_(WEBHOOK.c.stack_id.is_(None), WEBHOOK.c.stack_id == ROOT_ID))
     .exists()
 )
-"""Whether anybody has a webhook for a stack. It is the same for all stacks of a tree."""
+"""Return True if anybody has a webhook for a stack. It is the same for all stacks of a tree."""
 _MEMBERS = select(func.count()).where(
     RESOURCE.c.stack_id == bindparam('stack'),
     RESOURCE.c.status == Status.COMPLETE,
@@ -88,13 +88,13 @@ _COLUMNS = tuple(_STACK.selected_columns.keys())
 def hearing(audience: Audience, *, has_webhook: bool) -> Audience:
     """Who may want to be told of the stacks of a tree.
 
-    :param has_webhook: whether anybody has a webhook for them, or whether that is not known.
+    :param has_webhook: True if anybody has a webhook for them, or whether that is not known.
     """
     return Audience.NOBODY if audience is Audience.WEBHOOKS and not has_webhook else audience
 
 
 def needs_notification(decided: Sequence[Effect], audience: Audience) -> bool:
-    """Whether there is anything among some effects that somebody may want to be told of."""
+    """Return True if there is anything among some effects that somebody may want to be told of."""
     if audience is Audience.NOBODY:
         return False
     stored = [effect for effect in decided if isinstance(effect, InsertEvents)]

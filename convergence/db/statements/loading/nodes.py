@@ -176,7 +176,7 @@ def view_of_free_node(connection: Connection, scope: OneNode, rows: Rows) -> Nod
 
 
 def _takes_for_granted(connection: Connection, scope: OneNode) -> bool:
-    """Whether traversal and stack are not read, where that would lock them."""
+    """Return True if traversal and stack are not read, where that would lock them."""
     return scope.assumed is not None and backend_of(connection) == 'mysql'
 
 

@@ -265,7 +265,7 @@ class _Message:
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody wants to know the answer to the last of them."""
+        """Return True if somebody wants to know the answer to the last of them."""
         return bool(self.calls) and self.calls[-1][1] is not None
 
     def parts(self) -> tuple[_Message, _Message]:
@@ -299,12 +299,12 @@ def require_found(count: int, what: str, wanted: int = 1) -> None:
 
 
 def fails_in_server(connection: Connection) -> bool:
-    """Whether a statement that has to find a row fails at the server where it does not."""
+    """Return True if a statement that has to find a row fails at the server where it does not."""
     return connection.dialect.name == 'postgresql'
 
 
 def answers_last_alone(connection: Connection) -> bool:
-    """Whether of several statements in one text only the last one is answered."""
+    """Return True if of several statements in one text only the last one is answered."""
     return fails_in_server(connection)
 
 

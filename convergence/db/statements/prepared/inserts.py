@@ -90,7 +90,7 @@ class ManyRowsInsert:
 
 
 def _is_same(kind: Any, values: Sequence[Any]) -> bool:
-    """Whether a column has one value in all rows.
+    """Return True if a column has one value in all rows.
 
     What is sealed is sealed for each row, unless there is nothing in it: nobody sees then that two users have said the
     same. Elsewhere only one and the same object counts: Python takes True and 1 for equal.

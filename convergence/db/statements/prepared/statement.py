@@ -46,7 +46,7 @@ class PreparedStatement:
 
     :param statement: an INSERT must be of one row, and answer nothing.
     :param names: of an INSERT, its columns; others have their defaults, which are values.
-    :param leaves_answer: whether it leaves what it has come to in a setting; see
+    :param leaves_answer: True if it leaves what it has come to in a setting; see
         `convergence.db.statements.prepared.batch`.
     :param if_so: of an INSERT with `values`, makes it so that a condition is looked at for its first row.
     """
@@ -275,7 +275,7 @@ def executed(
     """The cursor with the answer to a text, of which whoever listens to statements is told.
 
     :param send: hands to a cursor what the listeners have made of text and parameters.
-    :param many: whether the parameters are those of each of some rows.
+    :param many: True if the parameters are those of each of some rows.
     :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
     """
     if not connection.in_transaction():
