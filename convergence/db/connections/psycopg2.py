@@ -66,18 +66,18 @@ class Transactional(extensions.connection):  # type: ignore[misc]
             self._send(self._begin)
 
     def begin_with(self, query: str | bytes) -> str | bytes:
-        """What has to be sent for `query`, so that it is part of a transaction."""
+        """Return the text to send for `query`, with BEGIN in front if no transaction is open."""
         if self.is_begun or not self._begin or not self.begins:
             return query
         begins = f'{self._begin}; '
         return begins + query if isinstance(query, str) else begins.encode() + query
 
     def commit(self) -> None:
-        """Commit what was begun."""
+        """Commit the open transaction, if there is one."""
         self._end('COMMIT')
 
     def rollback(self) -> None:
-        """Undo what was begun."""
+        """Roll back the open transaction, if there is one."""
         self._end('ROLLBACK')
 
     def _end(self, how: str) -> None:
