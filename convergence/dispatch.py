@@ -1,7 +1,8 @@
-"""Tell somebody about the nodes that became ready.
+"""Dispatch nodes that became ready.
 
-Nodes that need a worker are cast, and the broker hands the messages round: one for each node, or for some of many. The
-two nodes that end a traversal need only the database; whoever sees them become ready finishes them on the spot.
+Nodes that need a worker are cast, and the broker distributes the messages: one for each node, or one for several. The
+two nodes that end a traversal need only the database: the process whose commit makes them ready finishes them on the
+spot.
 """
 
 from __future__ import annotations
@@ -19,40 +20,45 @@ from convergence.db.transaction import Committed, Transactions
 
 LOG = logging.getLogger(__name__)
 
-TellOfNodes: TypeAlias = Callable[[Iterable[tuple[str, int]]], None]
-"""Tells somebody of nodes that became ready."""
+DispatchNodes: TypeAlias = Callable[[Iterable[tuple[str, int]]], None]
+"""Dispatches nodes that became ready: each by its traversal and number."""
 
 SPREAD = 4
-"""What becomes ready at once goes to so many workers, or more."""
+"""Minimum number of messages for nodes that become ready at once, if there are as many: so several workers get some."""
 
 
 class Messenger(Protocol):
-    """What is sent to the workers. A message is a hint: it may be lost, and False says that it was."""
+    """Sends messages to workers. A message is a hint: it may be lost. False says that the broker did not take it."""
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
-        """Somebody should look at this node.
+        """Ask one worker to check a node.
 
-        :param hops: how many workers without a free thread have handed that on.
+        :param hops: how often workers without a free thread have forwarded the node.
         """
 
     def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
-        """Somebody should look at these nodes: one message, so one worker has all of them."""
+        """Ask one worker to check several nodes of a traversal, in one message."""
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
-        """Everybody should stop working on this traversal."""
+        """Ask all workers to stop their tasks of a traversal."""
 
     def can_send(self) -> bool:
-        """Whether a message would go out now, as far as can be told."""
+        """Return True if the broker takes messages, as far as this process knows."""
+
+
+def ignore(traversal_id: str, node: int) -> None:
+    """Leave a node to the sweeper."""
 
 
 class Dispatcher:
-    """Attends to the nodes that a committed transaction made ready.
+    """Dispatches the nodes that a committed transaction made ready.
 
-    To send and to take a message costs as much as a transaction.
+    To send and to receive a message costs as much processor time as a transaction.
 
     :param new_id: makes an id that was never used before.
-    :param together: of how many nodes workers are told in one message, at most.
-    :param window: how many nodes of a stack are cast at once; see `Node.next_in_backlog`.
+    :param together: maximum number of nodes in one message.
+    :param window: maximum number of nodes of a stack that are dispatched at once; see `Node.next_in_backlog`.
+    :param unsent: called with each node for which the broker takes no message.
     """
 
     def __init__(
@@ -62,57 +68,63 @@ class Dispatcher:
         new_id: Callable[[], str],
         together: int = MAX_BATCH_NODES,
         window: int = DISPATCH_WINDOW,
+        unsent: Callable[[str, int], object] = ignore,
     ) -> None:
         self._store = store
         self._messenger = messenger
         self._new_id = new_id
         self.together = together
         self._window = window
+        self._unsent = unsent
 
     def attend(self, committed: Committed[Any]) -> None:
-        """Cast what needs a worker, finish what does not. Errors are logged: the sweeper comes back to the rows."""
+        """Cast the nodes that need a worker, and finish the others. Errors are logged: the sweeper finds the rows."""
         self.cast(committed.cast)
         self.conclude(committed.last)
 
     def cast(self, nodes: Iterable[tuple[str, int]]) -> None:
-        """Tell the workers about nodes: `SPREAD` messages or more for each traversal, as far as there are as many."""
+        """Send nodes to workers, in at least `SPREAD` messages for each traversal that has as many."""
         for traversal_id, group in groupby(nodes, key=lambda node: node[0]):
             numbers = [number for _, number in group]
             self._cast(traversal_id, numbers, min(self.together, len(numbers) // SPREAD))
 
-    def cast_together(self, traversal_id: str, numbers: Sequence[int], few: int = 0) -> None:
-        """Tell the workers about nodes of a traversal in as few messages as possible.
+    def cast_together(self, traversal_id: str, numbers: Sequence[int], size: int = 0) -> None:
+        """Send nodes of a traversal in as few messages as possible.
 
-        So of the nodes of a nested stack: others of these stacks keep all threads busy.
+        This is for nodes of nested stacks: other stacks of the same tree keep all threads busy.
 
-        :param few: so many are not divided among messages, even if that is more than `together`.
+        :param size: nodes that may be one message even if it is more than `together`.
         """
-        self._cast(traversal_id, numbers, max(self.together, few) if self.together > 1 else 1)
+        self._cast(traversal_id, numbers, max(self.together, size) if self.together > 1 else 1)
 
     def _cast(self, traversal_id: str, numbers: Sequence[int], size: int) -> None:
         for start in range(0, len(numbers), max(1, size)):
             several = numbers[start : start + max(1, size)]
             if len(several) == 1:
-                self._messenger.check_resource(traversal_id, several[0])
+                is_sent = self._messenger.check_resource(traversal_id, several[0])
             else:
-                self._messenger.check_resources(traversal_id, several)
+                is_sent = self._messenger.check_resources(traversal_id, several)
+            for number in () if is_sent else several:
+                self._unsent(traversal_id, number)
 
-    def hand_on(self, traversal_id: str, number: int, hops: int) -> None:
-        """Tell another worker about a node; see `Messenger.check_resource`."""
-        self._messenger.check_resource(traversal_id, number, hops)
+    def forward(self, traversal_id: str, number: int, redeliveries: int) -> None:
+        """Send a node from a worker without a free thread to another one; see `Messenger.check_resource`."""
+        if not self._messenger.check_resource(traversal_id, number, redeliveries):
+            self._unsent(traversal_id, number)
 
     def can_send(self) -> bool:
-        """Whether messages go out, as far as can be told."""
+        """Return True if the broker takes messages, as far as this process knows."""
         return self._messenger.can_send()
 
     def cancel(self, stack_id: str, traversal_id: str) -> None:
-        """Tell all workers to stop working on a traversal that the database says is over."""
+        """Ask all workers to stop their tasks of a traversal that is over according to the database."""
         self._messenger.cancel(stack_id, traversal_id)
 
-    def conclude(self, nodes: Iterable[tuple[str, int]], around: TellOfNodes | None = None) -> None:
+    def conclude(self, nodes: Iterable[tuple[str, int]], dispatch: DispatchNodes | None = None) -> None:
         """Finish nodes of the phases `IN_SERVICE` and `COMPLETE`, and those that become ready by that.
 
-        :param around: tells somebody of the nodes of the stack that this one is nested in; None: the workers are told.
+        :param dispatch: dispatches nodes that need a worker and become ready by that, such as nodes of the parent
+            stack. None: `cast`.
         """
         waiting, woken = list(nodes), list[tuple[str, int]]()
         try:
@@ -123,7 +135,7 @@ class Dispatcher:
                     woken += committed.cast
         finally:
             if woken:
-                (around or self.cast)(woken)
+                (dispatch or self.cast)(woken)
 
     def _conclude(self, traversal_id: str, number: int) -> Committed[bool] | None:
         try:
@@ -132,5 +144,5 @@ class Dispatcher:
             )
         except errors.ConvergenceError as error:
             level = logging.INFO if isinstance(error, errors.Conflict) else logging.ERROR
-            LOG.log(level, 'Node %d of traversal %s is left to the sweeper: %s', number, traversal_id, error)
+            LOG.log(level, 'Node %d of traversal %s not finished, the sweeper retries: %s', number, traversal_id, error)
             return None

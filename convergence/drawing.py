@@ -1,7 +1,7 @@
-"""Draws the graph of a stack: what depends on what, coloured by how it is. Text formats, and SVG without any tool.
+"""Draws the dependency graph of a stack, coloured by state, as Graphviz, Mermaid or SVG.
 
-A graph has `nodes` (`name`, `type`, `status`) and `edges` (`from` needs `to`; `is_implied`: the template does not
-say so).
+A graph has `nodes` (`name`, `type`, `status`) and `edges` (`from` needs `to`; `is_implied`: a resource type adds
+the edge).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ GraphDocument = Mapping[str, Any]
 GREEN, RED, BLUE, GREY, ORANGE = '#b7e1b0', '#f2a6a0', '#a8cdf0', '#e0e0e0', '#f4cf94'
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 46, 30, 60, 20
 LONGEST = 26
-"""Characters of a name that fit into its box."""
+"""Maximum number of characters of a name in its box."""
 
 
 def colour(status: str | None) -> str:
-    """The colour of a state such as ``CREATE_COMPLETE``; grey for what was not begun."""
+    """Return the colour of a state such as ``CREATE_COMPLETE``; grey for nodes that have not started."""
     action, _, outcome = (status or 'INIT').partition('_')
     if outcome == 'FAILED':
         return RED
@@ -29,7 +29,7 @@ def colour(status: str | None) -> str:
 
 
 def dot(graph: GraphDocument) -> str:
-    """For Graphviz."""
+    """Draw for Graphviz."""
     numbers = _numbers(graph)
     lines = ['digraph stack {', '  rankdir=BT;', '  node [shape=box, style="rounded,filled", fontname="sans-serif"];']
     for node in graph['nodes']:
@@ -43,7 +43,7 @@ def dot(graph: GraphDocument) -> str:
 
 
 def mermaid(graph: GraphDocument) -> str:
-    """For Mermaid, which many sites draw by themselves."""
+    """Draw for Mermaid, which many sites render."""
     numbers = _numbers(graph)
     lines = ['flowchart BT']
     for node in graph['nodes']:
@@ -59,7 +59,7 @@ def mermaid(graph: GraphDocument) -> str:
 
 
 def svg(graph: GraphDocument) -> str:
-    """A picture: what is needed stands above what needs it."""
+    """Draw an SVG. Dependencies stand above the nodes that need them."""
     layers = _layers(graph)
     columns = max((len(layer) for layer in layers), default=1)
     width = 2 * MARGIN + columns * (WIDTH + GAP_X) - GAP_X
@@ -92,7 +92,7 @@ FORMATS: Mapping[str, tuple[str, Callable[[GraphDocument], str]]] = {
     'mermaid': ('text/plain; charset=utf-8', mermaid),
     'svg': ('image/svg+xml', svg),
 }
-"""Content type and drawing by the name of the format."""
+"""Content type and function by the name of the format."""
 
 
 def _numbers(graph: GraphDocument) -> dict[str, int]:
@@ -104,7 +104,7 @@ def _quoted(text: str) -> str:
 
 
 def _layers(graph: GraphDocument) -> list[list[str]]:
-    """The names in rows: each below everything that it needs. A circle ends up in one row."""
+    """Return the names in rows, each below its dependencies. A cycle fills one row."""
     needs: dict[str, set[str]] = {node['name']: set() for node in graph['nodes']}
     for edge in graph['edges']:
         needs[edge['from']].add(edge['to'])
@@ -134,7 +134,7 @@ def _box(node: Mapping[str, Any], place: Sequence[int]) -> str:
         f'<text x="{middle}" y="{y + 14 + 13 * row}" text-anchor="middle">{escape(text)}</text>'
         for row, text in enumerate(texts)
     )
-    title = escape(f'{node["name"]}: {node["status"] or "not begun"} {node.get("reason") or ""}'.strip())
+    title = escape(f'{node["name"]}: {node["status"] or "not started"} {node.get("reason") or ""}'.strip())
     return (
         f'<g><title>{title}</title><rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
         f'fill="{colour(node["status"])}" stroke="#444"/>{spans}</g>'

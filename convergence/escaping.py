@@ -1,4 +1,4 @@
-"""Makes characters visible that would do something to a terminal, or to a reader of lines, instead of being read.
+"""Escapes characters that terminals and readers of lines act upon.
 
 Clients choose names, reasons and paths. In a log, a line break in one of them forges a line; on a terminal, an escape
 sequence moves the cursor or sets the title; and a bidirectional control shows a text in another order than it has.
@@ -14,15 +14,15 @@ _SHORT = {'\n': '\\n', '\r': '\\r', '\t': '\\t'}
 
 
 def escaped(text: str, keep: str = '') -> str:
-    r"""`text` with such characters as JSON would write them: ``\n``, ``\u001b``. Doing this twice changes nothing more.
+    r"""Return `text` with these characters escaped as in JSON: ``\n``, ``\u001b``. Escaping twice changes nothing.
 
-    :param keep: characters that stay as they are.
+    :param keep: characters to leave unchanged.
     """
     return _ACTIVE.sub(lambda found: found[0] if found[0] in keep else _written(found[0]), text)
 
 
 def has_active(text: str) -> bool:
-    """Whether `escaped` would change anything."""
+    """Return True if `escaped` would change the text."""
     return _ACTIVE.search(text) is not None
 
 

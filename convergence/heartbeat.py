@@ -61,7 +61,7 @@ class Heartbeat:
     :param on_lost: called when the lease could not be renewed in time, or somebody has ended it; and again after each
         further time of a lease without a renewal.
     :param load: what to tell with each heartbeat about how busy the process is.
-    :ivar witness: sends the heartbeats, and looks at the database with each; None: nobody looks.
+    :param witness: sends the heartbeats, and checks with each if the database has lost commits; None: no such check.
     """
 
     def __init__(
@@ -73,8 +73,9 @@ class Heartbeat:
         on_beat: Callable[[], None] = nothing,
         on_lost: Callable[[], None] = nothing,
         load: Callable[[], Load] = no_load,
+        witness: Witness | None = None,
     ) -> None:
-        self.witness: Witness | None = None
+        self.witness = witness
         self._roster = roster
         self._presence = presence
         self._interval_s = interval_s

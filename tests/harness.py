@@ -38,7 +38,8 @@ from convergence.resources.builtin.addressed import addressed_types
 from convergence.resources.registry import Registry
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from tests.inline_groups import InlineGroups
 from tests.reality import EnforcedThing, HolderThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
@@ -189,7 +190,7 @@ class Harness:
         pace: PollPolicy = NEVER_IN_THE_WAY,
         window: int = 64,
         together: int = MAX_BATCH_NODES,
-        in_a_row: int = 1,
+        max_inline_nodes: int = 1,
         new_id: Callable[[], str] | None = None,
         max_input_bytes: int | None = None,
         nesting: NestingLimits | None = None,
@@ -229,7 +230,7 @@ class Harness:
             '1',
             pace,
             dispatch_window=window,
-            in_a_row=in_a_row,
+            max_inline_nodes=max_inline_nodes,
             unattended_s=None,
             max_input_bytes=max_input_bytes,
         )
@@ -240,9 +241,9 @@ class Harness:
 
     def new_worker(self) -> WorkerService:
         """Another worker, known to the others."""
-        timing = WorkerRuntime(groups=lambda threads, left: InlineGroups())
+        timing = WorkerRuntime(threads=lambda threads, left: InlineGroups())
         parts = (self.ports, self.dispatcher, self.registry, self, self._options, self.new_id, timing)
-        worker = WorkerService(*parts, EngineNesting(self, self.reader, lambda project_id, request_id: self.context))
+        worker = wire_worker(*parts, EngineNesting(self, self.reader, lambda project_id, request_id: self.context))
         self.roster.register(worker.id, 'worker', 'host', '1', 1e6)
         return worker
 
@@ -351,7 +352,7 @@ class Harness:
     def fire_timers(self) -> None:
         """Cast the parked nodes whose time has come."""
         for worker in self.workers:
-            worker._timers._call_due()
+            worker._parts.timers._call_due()
 
     def deliver_cancels(self) -> None:
         """Deliver the waiting cancels to every worker."""

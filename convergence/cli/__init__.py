@@ -1,1 +1,1 @@
-"""`convergence …` for people: what a terminal shows. Speaks the REST API, like any other client."""
+"""The command line ``convergence``. It is a client of the REST API."""

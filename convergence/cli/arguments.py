@@ -1,4 +1,4 @@
-"""The names that commands take: of stacks, and of what belongs to one. A shell completes them by asking the server."""
+"""Arguments that many commands share. The shell completes them with names that it queries from the server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import click
 
-from convergence.cli import targets
-from convergence.cli.client import Api
+from convergence.cli.connection import targets
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import CommandFailed
 from convergence.documents import Document
 from convergence.errors import ConvergenceError
@@ -17,13 +17,13 @@ from convergence.errors import ConvergenceError
 CommandT = TypeVar('CommandT', bound=Callable[..., Any])
 
 QUICK_S = 3.0
-"""Seconds after which nothing is completed: somebody is looking at an unfinished line."""
+"""Seconds to wait for the server. A completion that takes longer disturbs typing."""
 MOST_COMPLETIONS = 1000
-"""Stacks that are asked for."""
+"""Maximum number of stacks to query."""
 
 
 def _completed(names: Callable[[Api, click.Context], Iterable[str]]) -> Callable[..., list[str]]:
-    """A completion that asks the server which the words before it name. What goes wrong completes nothing."""
+    """Return a completion that queries the server named on the line so far. An error completes nothing."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
         given = (str(ctx.params.get(name) or '') for name in ('endpoint', 'project', 'token', 'server', 'cloud'))
@@ -37,10 +37,10 @@ def _completed(names: Callable[[Api, click.Context], Iterable[str]]) -> Callable
 
 
 def _of_stack(part: str, key: str, *more: str) -> Callable[[Api, click.Context], Iterable[str]]:
-    """The names of one kind of what belongs to the stack that was typed before."""
+    """Return a query for the names in one list of the stack that was typed before, such as its resources."""
 
     def names(api: Api, ctx: click.Context) -> Iterable[str]:
-        # Where the value of an option is missing, and that is what is completed, the others are only collected.
+        # While the value of an option is completed, click has not assigned the arguments yet.
         stack = api.stack(str(ctx.params.get('name') or ctx.args[0]))
         found: list[Document] = api.get(stack.at(part), repeats=1)[part]
         return [str(each[name]) for each in found for name in (key, *more) if each.get(name)]
@@ -78,7 +78,7 @@ CONFIG = _argument('config_id', 'CONFIG', _saved_by_servers('software_configs', 
 DEPLOYMENT = _argument('deployment_id', 'DEPLOYMENT', _saved_by_servers('software_deployments', key='id'))
 WEBHOOK = _argument('webhook_id', 'WEBHOOK', _saved_by_servers('webhooks', key='id'))
 NESTED_DEPTH = click.option(
-    '--nested-depth', type=click.IntRange(min=0), metavar='N', help='Those of nested stacks as well, N levels deep.'
+    '--nested-depth', type=click.IntRange(min=0), metavar='N', help='Include nested stacks, N levels deep.'
 )
 complete_resources = _completed(_RESOURCES)
-"""For options that name a resource of the stack."""
+"""Completes options that name a resource of the stack."""

@@ -1,4 +1,4 @@
-"""``convergence completion``: what a shell needs to complete the command."""
+"""``convergence completion``: scripts for the completion of shells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 @click.argument('shell', type=click.Choice(['bash', 'zsh', 'fish']))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script that makes SHELL complete this command.
+    """Print the completion script for SHELL.
 
     \b
     For bash, in ~/.bashrc:              eval "$(convergence completion bash)"

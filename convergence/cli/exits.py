@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, and the errors that lead to them."""
+"""Exit codes, and the errors that lead to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from convergence.escaping import escaped
 
 
 class ExitCode(IntEnum):
-    """What a script can tell from how a command ended."""
+    """The exit codes of all commands."""
 
     OK = 0
     FAILED = 1
@@ -30,23 +30,23 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.OK: 'done',
-    ExitCode.FAILED: 'the operation failed, or what was looked at is wrong',
-    ExitCode.USAGE: 'wrong command line, or a file that cannot be read',
-    ExitCode.NOT_FOUND: 'there is no such stack, resource or output',
-    ExitCode.REFUSED: 'the server refused: a template that is wrong, a conflict, no permission',
-    ExitCode.UNREACHABLE: 'no server answers',
-    ExitCode.UNFINISHED: 'the time given for waiting is over; the operation goes on',
-    ExitCode.INTERRUPTED: 'interrupted with Ctrl-C; an operation that was begun goes on',
+    ExitCode.FAILED: 'the operation failed, or the check found errors',
+    ExitCode.USAGE: 'wrong command line, or unreadable file',
+    ExitCode.NOT_FOUND: 'stack, resource or output not found',
+    ExitCode.REFUSED: 'the server refused the request: invalid template, conflict or missing permission',
+    ExitCode.UNREACHABLE: 'the server cannot be reached',
+    ExitCode.UNFINISHED: 'timeout while waiting; the operation continues',
+    ExitCode.INTERRUPTED: 'interrupted with Ctrl-C; a started operation continues',
 }
 
 
 def epilog() -> str:
-    """The exit codes, for ``--help``. The first character keeps click from joining the lines."""
+    """Return the exit codes for ``--help``. The first character keeps click from joining the lines."""
     return '\b\nExit codes:\n' + '\n'.join(f'  {code.value:<4} {text}' for code, text in MEANINGS.items())
 
 
 class CommandFailed(click.ClickException):
-    """A command cannot be carried out. The text says what is wrong, where, and what to do next."""
+    """A command failed. The text names the problem, its place and the remedy."""
 
     exit_code: ClassVar[int] = ExitCode.FAILED
 
@@ -58,21 +58,21 @@ class CommandFailed(click.ClickException):
 
 
 class UsageMistake(CommandFailed):
-    """Options or files of the caller are wrong."""
+    """An option or a file of the caller is wrong."""
 
     exit_code = ExitCode.USAGE
 
 
 class NotFound(CommandFailed):
-    """There is nothing of that name."""
+    """The named object does not exist."""
 
     exit_code = ExitCode.NOT_FOUND
 
 
 class Refused(CommandFailed):
-    """The server understood the request and does not carry it out.
+    """The server refused the request.
 
-    :param kind: the class of the error at the server; empty where it said none.
+    :param kind: the class of the error at the server; empty if the server sent none.
     """
 
     exit_code = ExitCode.REFUSED
@@ -83,9 +83,9 @@ class Refused(CommandFailed):
 
 
 class BadTemplate(Refused):
-    """The server has found mistakes.
+    """The server found errors in the template.
 
-    :param problems: each of them, with its place.
+    :param problems: the errors with their places.
     """
 
     def __init__(self, message: str, problems: Sequence[Problem]) -> None:
@@ -93,7 +93,7 @@ class BadTemplate(Refused):
         self.problems = problems
 
     def about(self, template: str) -> BadTemplate:
-        """The same, with the name by which the user knows the template."""
+        """Return the same error with the path of the template on this machine."""
         named = [
             dataclasses.replace(each, place=dataclasses.replace(each.place, source=template))
             if each.place is not None and each.place.source == 'template'
@@ -105,20 +105,20 @@ class BadTemplate(Refused):
     @override
     def show(self, file: object = None) -> None:
         """Print each problem with its place and a caret, as ``convergence template validate`` does."""
-        from convergence.cli.template_check import Findings
-        from convergence.cli.template_report import as_text
+        from convergence.cli.problems import as_text
+        from convergence.template.authoring.check import Findings
 
         first = next((each.place.source for each in self.problems if each.place is not None), 'template')
         as_text(Console(stderr=True, highlight=False), [Findings(first, None, tuple(self.problems))])
 
 
 class Unreachable(CommandFailed):
-    """No server answers, or it cannot serve anybody at this moment."""
+    """The server does not answer, or is overloaded."""
 
     exit_code = ExitCode.UNREACHABLE
 
 
 class Unfinished(CommandFailed):
-    """An operation has not come to its end in the time that was given; it goes on."""
+    """An operation did not end before the timeout. It continues."""
 
     exit_code = ExitCode.UNFINISHED

@@ -1,4 +1,4 @@
-"""Draws a graph as text, for terminals. Pure."""
+"""Draws a graph of resources as text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from convergence.cli.output import harmless
+from convergence.cli.output import printable
 
-NOTHING_YET = 'not begun'
+NOT_STARTED = 'not started'
 
 
 def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
-    """The graph as lines: each resource once, below the first of those that need it.
+    """Return the graph as lines. Each resource stands below the first resource that needs it.
 
-    :param drawn: `nodes` (`name`, `type`, `status`: null for what was not begun, '' where there is nothing to say,
-        `changed_outside`), and `edges` (`from` needs `to`; `is_implied`: not because the template says so).
+    :param drawn: `nodes` with `name`, `type`, `status` (null: not started; empty: not shown) and `changed_outside`;
+        `edges` with `from`, `to` (`from` needs `to`) and `is_implied` (a resource type adds the edge).
     """
     needs: dict[str, list[str]] = {}
     needed = set()
@@ -29,9 +29,9 @@ def graph_lines(drawn: Mapping[str, Any]) -> list[str]:
 
     def walk(name: str, lead: str, guide: str, note: str = '') -> None:
         node = nodes[name]
-        state = NOTHING_YET if node['status'] is None else node['status']
+        state = NOT_STARTED if node['status'] is None else node['status']
         again = '  (see above)' if name in seen and needs.get(name) else ''
-        line = f'{lead}{guide}{harmless(name)}  {harmless(node["type"])}  {state}'
+        line = f'{lead}{guide}{printable(name)}  {printable(node["type"])}  {state}'
         outside = '  (changed outside)' if node.get('changed_outside') else ''
         lines.append(line.rstrip() + outside + note + again)
         if name in seen:

@@ -8,18 +8,23 @@ from typing import Any
 
 import click
 
-from convergence.cli import targets
 from convergence.cli.arguments import CommandT
-from convergence.cli.client import Api
+from convergence.cli.connection import targets
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import UsageMistake, epilog
 from convergence.cli.output import Format, ResultPrinter
 
 _CONNECTION = (
-    click.option('--endpoint', metavar='URL', default='', help='The server.  [default: see docs/cli.rst]'),
-    click.option('--project', metavar='NAME', default='', help='The project whose stacks are meant.'),
-    click.option('--token', metavar='TOKEN', default='', help='For a server with Keystone; better: CONVERGENCE_TOKEN.'),
-    click.option('--server', metavar='NAME', default='', help='A server of the configuration file.'),
-    click.option('--os-cloud', 'cloud', metavar='NAME', default='', help='A cloud of clouds.yaml.'),
+    click.option('--endpoint', metavar='URL', default='', help='URL of the server.  [default: see docs/cli.rst]'),
+    click.option('--project', metavar='NAME', default='', help='Name of the project.'),
+    click.option(
+        '--token',
+        metavar='TOKEN',
+        default='',
+        help='Token for a server with Keystone. The variable CONVERGENCE_TOKEN hides it from other users.',
+    ),
+    click.option('--server', metavar='NAME', default='', help='Name of a server in the configuration file.'),
+    click.option('--os-cloud', 'cloud', metavar='NAME', default='', help='Name of a cloud in clouds.yaml.'),
 )
 
 _OUTPUT = (
@@ -30,22 +35,22 @@ _OUTPUT = (
         type=click.Choice([form.value for form in Format]),
         default='table',
         show_default=True,
-        help='How to print the result.',
+        help='Output format.',
     ),
-    click.option('-c', '--column', 'columns', multiple=True, metavar='NAME', help='Show this column; may be repeated.'),
+    click.option('-c', '--column', 'columns', multiple=True, metavar='NAME', help='Column to show. May be repeated.'),
 )
 
 EPILOG = epilog()
 
 
 def connected(command: CommandT) -> CommandT:
-    """Give a command the options that say which server to use; it gets an `Api` as its first argument."""
+    """Give a command the options that select the server. The command gets an `Api` as its first argument."""
 
     @functools.wraps(command)
     def with_api(*, endpoint: str, project: str, token: str, server: str, cloud: str, **rest: Any) -> object:
         named = [name for name, given in (('endpoint', endpoint), ('server', server), ('os-cloud', cloud)) if given]
         if len(named) > 1:
-            raise UsageMistake(f'--{" and --".join(named)} name {len(named)} servers; leave all but one out.')
+            raise UsageMistake(f'--{" and --".join(named)} name {len(named)} servers. Use only one of them.')
         wish = targets.ServerArguments(endpoint, project, token, server, cloud)
         return command(Api(targets.from_process(wish)), **rest)
 
@@ -53,7 +58,7 @@ def connected(command: CommandT) -> CommandT:
 
 
 def printing(command: CommandT) -> CommandT:
-    """Give a command ``--format`` and ``--column``; it gets a `ResultPrinter` as ``output``."""
+    """Give a command ``--format`` and ``--column``. The command gets a `ResultPrinter` as ``output``."""
 
     @functools.wraps(command)
     def with_output(*arguments: Any, form: str, columns: tuple[str, ...], **rest: Any) -> object:

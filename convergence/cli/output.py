@@ -1,7 +1,7 @@
 """Prints results: tables for people, JSON, YAML and plain values for programs.
 
-Results go to standard output, everything else to standard error. Columns keep their names and their order; new ones
-come last.
+Results go to standard output, all other messages to standard error. Columns keep their names and order; new columns
+are added at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNLIMITED = 10_000
 
 
 class Format(StrEnum):
-    """How to print."""
+    """The output formats."""
 
     TABLE = 'table'
     JSON = 'json'
@@ -38,9 +38,9 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResultPrinter:
-    """Where results go, and how.
+    """Prints results in one format.
 
-    :param columns: keys to show, of those there are; none: all of them.
+    :param columns: keys to show; empty: all.
     """
 
     form: Format = Format.TABLE
@@ -48,14 +48,14 @@ class ResultPrinter:
 
     @property
     def is_for_people(self) -> bool:
-        """Whether words and colours may be added."""
+        """True if the output may have messages and colours."""
         return self.form is Format.TABLE
 
     def listing(self, columns: Sequence[str], documents: Iterable[Document]) -> None:
-        """Print things of one kind, one per line.
+        """Print a list, one document per line.
 
         :param columns: the keys, in order.
-        :raises UsageMistake: there is no column that was asked for.
+        :raises UsageMistake: a column of ``--column`` does not exist.
         """
         chosen = self._chosen(columns)
         rows = [{column: document.get(column) for column in chosen} for document in documents]
@@ -73,12 +73,12 @@ class ResultPrinter:
         _print(table)
 
     def record(self, document: Document) -> None:
-        """Print one thing, a line for each of its keys."""
+        """Print one document, one line for each key."""
         chosen = {name: document[name] for name in self._chosen(list(document))}
         if self._dumped(chosen):
             return
         if self.form is Format.VALUE:
-            # A text alone may have lines, such as a key; among others a line is a value.
+            # A single value, such as a key, may have several lines. Of several values each has one line.
             keep = '\n\t' if len(chosen) == 1 else ''
             for value in chosen.values():
                 click.echo(escaped(_plain(value), keep))
@@ -102,14 +102,14 @@ class ResultPrinter:
     def _chosen(self, columns: Sequence[str]) -> Sequence[str]:
         unknown = [name for name in self.columns if name not in columns]
         if unknown:
-            raise UsageMistake(f'--column: there is no {", ".join(unknown)}; there are {", ".join(columns)}.')
+            raise UsageMistake(f'--column: unknown column {", ".join(unknown)}; there are {", ".join(columns)}.')
         return self.columns or columns
 
 
 def say(text: str, *, nl: bool = True) -> None:
-    """Print a text of several lines, its control characters escaped as in JSON.
+    """Print a text of several lines. Control characters are escaped as in JSON.
 
-    :param nl: whether a line break is added.
+    :param nl: True to end with a line break.
     """
     click.echo(escaped(text, keep='\n\t'), nl=nl)
 
@@ -120,7 +120,7 @@ def say_yaml(document: Any) -> None:
 
 
 class _YamlDumper(yaml.SafeDumper):
-    """Writes texts with control characters in quotes: only there an escaped character means itself."""
+    """Writes texts with control characters in quotes. YAML reads escapes only there."""
 
 
 def _quoted_if_needed(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
@@ -131,18 +131,18 @@ def _quoted_if_needed(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
 _YamlDumper.add_representer(str, _quoted_if_needed)
 
 
-def harmless(text: str) -> str:
-    """A text without characters that would do something to a terminal."""
+def printable(text: str) -> str:
+    """Return a text without the characters that a terminal acts upon."""
     return ''.join(each if each.isprintable() or each == '\n' else '\N{REPLACEMENT CHARACTER}' for each in text)
 
 
 def mood(state: str) -> str:
-    """The style of a state such as ``CREATE_FAILED``."""
+    """Return the style for a state such as ``CREATE_FAILED``."""
     return next((style for ending, style in _MOODS.items() if state == ending or state.endswith(f'_{ending}')), '')
 
 
 def _print(table: Table) -> None:
-    # Where nobody looks at the width, nothing is cut.
+    # A program that reads the output needs complete lines.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
     with console.capture() as captured:
         console.print(table)
@@ -156,7 +156,7 @@ def _table(*, header: bool = True) -> Table:
 
 def _cell(value: Any) -> Text:
     text = _text(value, indent=2)
-    return Text(harmless(text), mood(text) if isinstance(value, str) else '')
+    return Text(printable(text), mood(text) if isinstance(value, str) else '')
 
 
 def _plain(value: Any) -> str:

@@ -1,22 +1,77 @@
-"""What is printed between and after operations: headings, comparisons, and checks that passed or did not."""
+"""The report of the demo: headings, checks, and the preview of an update beside its result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from convergence.cli.changes import ResourceOutcome
+from convergence.documents import Document
+
+
+class ResourceOutcome(StrEnum):
+    """The effect of an update on a resource."""
+
+    KEPT = 'kept'
+    UPDATED = 'updated in place'
+    REPLACED = 'replaced'
+    ADDED = 'added'
+    REMOVED = 'removed'
+
 
 _STYLES = {ResourceOutcome.KEPT: 'dim', ResourceOutcome.REPLACED: 'yellow', ResourceOutcome.REMOVED: 'yellow'}
 _MARKS = {True: ('\N{CHECK MARK}', 'ok', 'green'), False: ('\N{BALLOT X}', 'NO', 'bold red')}
 
 
+_ANNOUNCED = {
+    'unchanged': ResourceOutcome.KEPT,
+    'updated': ResourceOutcome.UPDATED,
+    'replaced': ResourceOutcome.REPLACED,
+    'added': ResourceOutcome.ADDED,
+    'deleted': ResourceOutcome.REMOVED,
+}
+"""The keys in the answer of `preview_update_stack`."""
+
+
+def announced(preview: Mapping[str, Iterable[Document]]) -> dict[str, ResourceOutcome]:
+    """Return the effect on each resource that a preview lists, by name."""
+    return {str(one['resource_name']): change for key, change in _ANNOUNCED.items() for one in preview.get(key, ())}
+
+
+def happened(
+    before: Iterable[Document], after: Iterable[Document], events: Iterable[Document], stack_id: str
+) -> dict[str, ResourceOutcome]:
+    """Return the effect that an update had on each resource, by name.
+
+    :param before: the resources before the update; `after`: the resources when it was complete.
+    :param events: the events of the update; those of the stack itself have the stack's id.
+    """
+    old = {str(one['resource_name']): one['physical_resource_id'] for one in before}
+    new = {str(one['resource_name']): one['physical_resource_id'] for one in after}
+    updated = {
+        str(event['resource_name'])
+        for event in events
+        if event['resource_status'] == 'UPDATE_COMPLETE' and event['physical_resource_id'] != stack_id
+    }
+    changes: dict[str, ResourceOutcome] = {}
+    for name in (*new, *(name for name in old if name not in new)):
+        if name not in old:
+            changes[name] = ResourceOutcome.ADDED
+        elif name not in new:
+            changes[name] = ResourceOutcome.REMOVED
+        elif old[name] != new[name]:
+            changes[name] = ResourceOutcome.REPLACED
+        else:
+            changes[name] = ResourceOutcome.UPDATED if name in updated else ResourceOutcome.KEPT
+    return changes
+
+
 class Report:
-    """Prints to a console, and remembers which checks failed."""
+    """Prints to a console and counts the checks that pass and fail."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -24,35 +79,35 @@ class Report:
         self.failed: list[str] = []
 
     def title(self, text: str) -> None:
-        """A heading."""
+        """Print a heading."""
         self.console.print(Text(f'\n{text}', 'bold'))
 
     def say(self, text: str, style: str = '') -> None:
-        """A sentence."""
+        """Print a sentence."""
         self.console.print(Padding(Text(text, style), (0, 0, 0, 2), expand=False))
 
     def space(self) -> None:
-        """An empty line."""
+        """Print an empty line."""
         self.console.print()
 
     def check(self, what: str, holds: bool, detail: str = '') -> bool:
-        """Say whether something that must be true is true.
+        """Print the result of a check, and return it.
 
-        :param detail: what was found, shown where it is not true.
+        :param detail: the cause, printed if the check fails.
         """
         mark, plain, style = _MARKS[holds]
         if holds:
             self.passed += 1
         else:
             self.failed.append(what)
-        told = what if holds or not detail else f'{what}: {detail}'
+        text = what if holds or not detail else f'{what}: {detail}'
         line = Table.grid(padding=(0, 1, 0, 0))
-        line.add_row(' ', Text(self._drawable(mark, plain), style), Text(told))
+        line.add_row(' ', Text(self._drawable(mark, plain), style), Text(text))
         self.console.print(line)
         return holds
 
     def comparison(self, announced: Mapping[str, ResourceOutcome], happened: Mapping[str, ResourceOutcome]) -> bool:
-        """What was announced for each resource beside what came; whether all of it is the same."""
+        """Print the preview beside the result for each resource. Return True if they are the same."""
         grid = _grid(columns=4)
         grid.add_row('', *(Text(head, 'dim') for head in ('', 'announced', 'happened', '')))
         for name in dict.fromkeys((*announced, *happened)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from convergence.cli.client import Api
+from convergence.cli.connection.client import Api
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 
@@ -13,16 +13,16 @@ COLUMNS = ('binary', 'host', 'status', 'version', 'updated_at', 'id', 'pid')
 
 @click.group(epilog=EPILOG)
 def service() -> None:
-    """Look at the processes of the installation."""
+    """List the processes of the installation."""
 
 
 @service.command('list', epilog=EPILOG)
 @printing
 @connected
 def list_(api: Api, output: ResultPrinter) -> None:
-    """List the processes of the installation, and whether they are alive.
+    """List the processes of the installation with their status.
 
-    "id" is what logs and "stack explain" call a process; "pid" is its number on its host, known from its first sign of
-    life.
+    Logs and "stack explain" name a process by its "id". "pid" is its process number on its host; it is known after the
+    first heartbeat.
     """
     output.listing(COLUMNS, api.get('services')['services'])

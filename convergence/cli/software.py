@@ -1,4 +1,4 @@
-"""``convergence software``: software configurations, and what is deployed of them where."""
+"""``convergence software``: software configurations and their deployments on servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from convergence.cli.arguments import CONFIG, DEPLOYMENT
-from convergence.cli.client import Api
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import UsageMistake
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, say
@@ -26,7 +26,7 @@ _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 @click.group(epilog=EPILOG)
 def software() -> None:
-    """Keep software configurations, and say where they are deployed."""
+    """Manage software configurations and deployments."""
 
 
 # --- configurations -------------------------------------------------------------------------------------------
@@ -34,11 +34,11 @@ def software() -> None:
 
 @software.group(epilog=EPILOG)
 def config() -> None:
-    """Keep and look at software configurations."""
+    """Manage software configurations."""
 
 
 @config.command('list', epilog=EPILOG)
-@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='So many at most.')
+@click.option('--limit', type=click.IntRange(min=1), metavar='N', help='Maximum number of configurations.')
 @printing
 @connected
 def list_configs(api: Api, output: ResultPrinter, limit: int | None) -> None:
@@ -48,11 +48,11 @@ def list_configs(api: Api, output: ResultPrinter, limit: int | None) -> None:
 
 @config.command('show', epilog=EPILOG)
 @CONFIG
-@click.option('--config-only', is_flag=True, help='Only the text of the configuration.')
+@click.option('--config-only', is_flag=True, help='Print only the text of the configuration.')
 @printing
 @connected
 def show_config(api: Api, output: ResultPrinter, config_id: str, config_only: bool) -> None:
-    """Show the software configuration CONFIG, an id."""
+    """Show the software configuration with the id CONFIG."""
     found = dict(api.get(f'software_configs/{config_id}')['software_config'])
     if config_only:
         say(str(found.get('config') or ''))
@@ -63,18 +63,24 @@ def show_config(api: Api, output: ResultPrinter, config_id: str, config_only: bo
 @config.command('create', epilog=EPILOG)
 @click.argument('name', metavar='NAME')
 @click.option(
-    '--config-file', type=_FILE, metavar='FILE', help='The text of the configuration; "-" for standard input.'
+    '--config-file', type=_FILE, metavar='FILE', help='File with the text of the configuration. "-": standard input.'
 )
 @click.option(
-    '--definition-file', type=_FILE, metavar='FILE', help='YAML with the sections inputs, outputs and options.'
+    '--definition-file', type=_FILE, metavar='FILE', help='YAML file with the sections inputs, outputs and options.'
 )
-@click.option('--group', default='Heat::Ungrouped', metavar='GROUP', show_default=True, help='What carries it out.')
+@click.option(
+    '--group',
+    default='Heat::Ungrouped',
+    metavar='GROUP',
+    show_default=True,
+    help='Name of the tool that applies the configuration on a server.',
+)
 @printing
 @connected
 def create_config(
     api: Api, output: ResultPrinter, name: str, config_file: str | None, definition_file: str | None, group: str
 ) -> None:
-    """Keep a software configuration called NAME. It never changes: make a new one instead."""
+    """Create a software configuration. It cannot be changed later; create a new one instead."""
     body: dict[str, Any] = {'name': name, 'group': group, **_definition(definition_file)}
     if config_file is not None:
         body['config'] = _text(config_file)
@@ -85,7 +91,7 @@ def create_config(
 @CONFIG
 @connected
 def delete_config(api: Api, config_id: str) -> None:
-    """Delete the software configuration CONFIG, an id. Refused while it is deployed."""
+    """Delete the software configuration with the id CONFIG. Deployed configurations cannot be deleted."""
     api.send('DELETE', f'software_configs/{config_id}')
     click.echo(f'Software configuration {config_id} is deleted.', err=True)
 
@@ -95,11 +101,11 @@ def delete_config(api: Api, config_id: str) -> None:
 
 @software.group(epilog=EPILOG)
 def deployment() -> None:
-    """Say and look at what is deployed on which server."""
+    """Manage the deployments of software configurations on servers."""
 
 
 @deployment.command('list', epilog=EPILOG)
-@click.option('--server-id', metavar='ID', help='Only those of this server.')
+@click.option('--server-id', metavar='ID', help='Id of the server whose deployments to list.')
 @printing
 @connected
 def list_deployments(api: Api, output: ResultPrinter, server_id: str | None) -> None:
@@ -112,21 +118,27 @@ def list_deployments(api: Api, output: ResultPrinter, server_id: str | None) -> 
 @printing
 @connected
 def show_deployment(api: Api, output: ResultPrinter, deployment_id: str) -> None:
-    """Show the software deployment DEPLOYMENT, an id, with what it gave out."""
+    """Show the software deployment with the id DEPLOYMENT and its outputs."""
     output.record(api.get(f'software_deployments/{deployment_id}')['software_deployment'])
 
 
 @deployment.command('create', epilog=EPILOG)
-@click.option('--config', 'config_id', metavar='ID', required=True, help='The software configuration.')
+@click.option('--config', 'config_id', metavar='ID', required=True, help='Id of the software configuration.')
 @click.option('--server-id', metavar='ID', required=True, help='The server.')
-@click.option('--input', 'inputs', metavar='NAME=VALUE', multiple=True, help='The value of an input; may be repeated.')
-@click.option('--action', default='UPDATE', metavar='ACTION', show_default=True, help='When it is to be carried out.')
+@click.option('--input', 'inputs', metavar='NAME=VALUE', multiple=True, help='Value of an input. May be repeated.')
+@click.option(
+    '--action',
+    default='UPDATE',
+    metavar='ACTION',
+    show_default=True,
+    help='Stack action on which to apply the configuration.',
+)
 @printing
 @connected
 def create_deployment(
     api: Api, output: ResultPrinter, config_id: str, server_id: str, inputs: tuple[str, ...], action: str
 ) -> None:
-    """Deploy a software configuration on a server: its agent finds it among the server's metadata."""
+    """Deploy a software configuration on a server. The agent on the server reads it from the server's metadata."""
     body = {
         'config_id': config_id,
         'server_id': server_id,
@@ -141,7 +153,7 @@ def create_deployment(
 @DEPLOYMENT
 @connected
 def delete_deployment(api: Api, deployment_id: str) -> None:
-    """Delete the software deployment DEPLOYMENT, an id."""
+    """Delete the software deployment with the id DEPLOYMENT."""
     api.send('DELETE', f'software_deployments/{deployment_id}')
     click.echo(f'Software deployment {deployment_id} is deleted.', err=True)
 
@@ -151,7 +163,7 @@ def delete_deployment(api: Api, deployment_id: str) -> None:
 @printing
 @connected
 def show_metadata(api: Api, output: ResultPrinter, server_id: str) -> None:
-    """Show what the agent on SERVER, an id, is to do: all that is deployed there."""
+    """Show the metadata for the agent on SERVER (an id): all deployments of that server."""
     output.record({'metadata': api.get(f'software_deployments/metadata/{server_id}')['metadata']})
 
 
@@ -176,5 +188,5 @@ def _definition(name: str | None) -> Mapping[str, Any]:
     except ConvergenceError as error:
         raise UsageMistake(f'{name} cannot be used: {error}') from None
     if not isinstance(found, dict) or set(found) - set(_SECTIONS):
-        raise UsageMistake(f'{name} must be a map with no other sections than {", ".join(_SECTIONS)}.')
+        raise UsageMistake(f'{name} must be a map with the sections {", ".join(_SECTIONS)}.')
     return found

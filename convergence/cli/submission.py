@@ -1,4 +1,4 @@
-"""From options of the command line to the body of a request that says what a stack should be."""
+"""Turns the options of the command line into the body of a create or update request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from rich.console import Console
 
 from convergence.cli.arguments import CommandT
 from convergence.cli.exits import BadTemplate, ExitCode, Refused, UsageMistake
-from convergence.cli.template_files import Bundle, load
+from convergence.cli.template.files import load
 from convergence.errors import ConvergenceError, Problem, StackValidationFailed
 from convergence.escaping import escaped
 from convergence.template import Require, StackIdentity, analyse
+from convergence.template.authoring.bundle import Bundle
 from convergence.template.limits import Limits
 
 _OPTIONS = (
@@ -27,7 +28,7 @@ _OPTIONS = (
         'environments',
         multiple=True,
         metavar='FILE',
-        help='An environment; may be repeated, later ones win.',
+        help='Environment file. May be repeated; later files win.',
     ),
     click.option(
         '-P',
@@ -35,63 +36,63 @@ _OPTIONS = (
         'parameters',
         multiple=True,
         metavar='NAME=VALUE',
-        help='The value of a parameter; may be repeated, and wins over environments.',
+        help='Value of a parameter. May be repeated; wins over environments.',
     ),
     click.option(
         '--parameter-file',
         'parameter_files',
         multiple=True,
         metavar='NAME=FILE',
-        help='A parameter whose value is what FILE holds; keeps secrets off the command line.',
+        help='Parameter whose value is the content of FILE. Keeps secrets off the command line.',
     ),
     click.option(
         '--allow-files-outside',
         is_flag=True,
-        help='Send files that lie outside of the directories of the template and the environments, without asking.',
+        help='Send files outside the directories of the template and environments without confirmation.',
     ),
-    click.option('--tags', metavar='TAG,...', help='Words by which the stack can be found.'),
+    click.option('--tags', metavar='TAG,...', help='Tags of the stack, for searches.'),
     click.option(
         '--timeout',
         'timeout_mins',
         type=click.IntRange(min=1),
         metavar='MINUTES',
-        help='How long the operation may take.',
+        help='Timeout of the operation in minutes.',
     ),
     click.option(
         '--drift-policy',
         type=click.Choice(['ignore', 'report', 'repair']),
-        help='What is done when an object is found changed outside of the stack.',
+        help='Reaction to an object that was changed outside the stack.',
     ),
     click.option(
         '--disable-rollback/--enable-rollback',
         default=None,
-        help='What happens after a failure: leave things as they are, or go back.',
+        help='After a failure, keep the failed state or roll back.',
     ),
 )
 
 
 class UnreadableFiles(BadTemplate):
-    """Files that the template names cannot be read."""
+    """A file that the template names cannot be read."""
 
     exit_code = ExitCode.USAGE
 
 
-def describing(command: CommandT) -> CommandT:
-    """Give a command the options that come beside a template."""
+def template_options(command: CommandT) -> CommandT:
+    """Give a command the options that accompany a template."""
     wrapped: Any = command
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
 
 
-def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a request.
+def request_body(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a request.
 
-    :param template: path; None: there is none, what the stack has is kept.
-    :param given: values of the options of `describing`.
+    :param template: path; None keeps the template of the stack.
+    :param given: values of the options of `template_options`.
     :raises UsageMistake: a file cannot be read, or an option is wrong.
     :raises BadTemplate: a file that the template names cannot be read.
-    :raises Refused: it lies outside of the template's directory, and nobody has said that it may be sent.
+    :raises Refused: a file lies outside the template's directory, and the user has not confirmed it.
     """
     bundle = _bundle(template, tuple(given['environments'])) if template or given['environments'] else None
     if bundle is not None and bundle.outside and not given.get('allow_files_outside'):
@@ -115,8 +116,8 @@ def body_of(template: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def blaming(template: str | None) -> Iterator[None]:
-    """Let mistakes that the server finds be told with the name of the file."""
+def naming_template(template: str | None) -> Iterator[None]:
+    """Name the template file in the errors that the server reports."""
     try:
         yield
     except BadTemplate as error:
@@ -136,7 +137,7 @@ def _bundle(template: str | None, environments: tuple[str, ...]) -> Bundle:
 
 
 def _warn(bundle: Bundle) -> None:
-    """Say what is probably not meant so: the server, which says what is wrong, accepts it."""
+    """Print warnings. The server reports errors only."""
     try:
         warnings = analyse(
             bundle.text, identity=StackIdentity('', '', ''), files=bundle.files, require_parameters=Require.NONE
@@ -145,7 +146,7 @@ def _warn(bundle: Bundle) -> None:
         return
     if not warnings:
         return
-    from convergence.cli.template_report import print_problem
+    from convergence.cli.problems import print_problem
 
     console = Console(stderr=True, highlight=False)
     for warning in warnings:
@@ -153,14 +154,17 @@ def _warn(bundle: Bundle) -> None:
         print_problem(console, replace(warning, place=place), 'warning', 'bold yellow', bundle.name)
 
 
-def _ask_about(outside: tuple[Path, ...]) -> None:
-    """Send no file that only the author of a template has chosen, unless the user agrees."""
-    named = '\n'.join(f'  {escaped(str(each))}' for each in outside)
-    click.echo(f'Files outside of the directory of the template are named in it:\n{named}', err=True)
+def _ask_about(outside: tuple[str, ...]) -> None:
+    """Ask for confirmation before files are sent that the author of the template has chosen.
+
+    :raises Refused: there is no terminal to ask.
+    """
+    named = '\n'.join(f'  {escaped(each)}' for each in outside)
+    click.echo(f'The template names files outside its directory:\n{named}', err=True)
     if not sys.stdin.isatty():
         raise Refused(
-            'They are not sent to the server. Say --allow-files-outside if they may be sent, or '
-            'copy them into its directory.'
+            'These files are not sent to the server. Use --allow-files-outside to send them, or '
+            'copy them into the directory of the template.'
         )
     click.confirm('Send them to the server?', abort=True, err=True)
 
@@ -172,16 +176,16 @@ def _unreadable(problems: Any, template: str | None) -> UnreadableFiles:
 
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
-    """What several options of the form NAME=VALUE say.
+    """Return the values of options of the form NAME=VALUE.
 
-    :raises UsageMistake: one has another form.
+    :raises UsageMistake: an option has another form.
     """
     found: dict[str, str] = {}
     for each in given:
         name, equals, value = each.partition('=')
         if not equals or not name:
-            # Not the text itself: half of it may be a secret.
-            raise UsageMistake(f'{option}: what is given for "{name[:20]}" has not the form NAME=VALUE.')
+            # The rest of the text may be a secret.
+            raise UsageMistake(f'{option}: "{name[:20]}" must have the form NAME=VALUE.')
         found[name] = value
     return found
 

@@ -1,11 +1,11 @@
-"""``convergence webhook``: addresses that are told what happens to stacks."""
+"""``convergence webhook``: URLs that receive the events of stacks."""
 
 from __future__ import annotations
 
 import click
 
 from convergence.cli.arguments import WEBHOOK
-from convergence.cli.client import Api
+from convergence.cli.connection.client import Api
 from convergence.cli.exits import CommandFailed
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
@@ -15,11 +15,11 @@ COLUMNS = ('id', 'name', 'url', 'stack_id', 'last_delivery_time', 'waiting', 'fa
 
 @click.group(epilog=EPILOG)
 def webhook() -> None:
-    """Have addresses told what happens to stacks."""
+    """Manage webhooks: URLs that receive the events of stacks."""
 
 
 @webhook.command('list', epilog=EPILOG)
-@click.option('--stack', metavar='STACK', help='Only those of this stack alone.')
+@click.option('--stack', metavar='STACK', help='Stack whose webhooks to list.')
 @printing
 @connected
 def list_webhooks(api: Api, output: ResultPrinter, stack: str | None) -> None:
@@ -29,14 +29,18 @@ def list_webhooks(api: Api, output: ResultPrinter, stack: str | None) -> None:
 
 @webhook.command('create', epilog=EPILOG)
 @click.argument('url', metavar='URL')
-@click.option('--stack', metavar='STACK', help='Tell of this stack alone, with what is nested in it.')
-@click.option('--name', metavar='NAME', help='To tell it from others.')
+@click.option(
+    '--stack',
+    metavar='STACK',
+    help='Stack whose events to send, nested stacks included.  [default: all stacks of the project]',
+)
+@click.option('--name', metavar='NAME', help='Name of the webhook.')
 @printing
 @connected
 def create_webhook(api: Api, output: ResultPrinter, url: str, stack: str | None, name: str | None) -> None:
-    """Have URL told what happens to the stacks of the project.
+    """Send the events of the project's stacks to URL.
 
-    Shows the key with which all that is sent there is signed. It is never shown again.
+    Prints the key that signs the events. The key cannot be shown again.
     """
     output.record(api.send('POST', 'webhooks', {'url': url, 'stack': stack, 'name': name})['webhook'])
 
@@ -46,7 +50,7 @@ def create_webhook(api: Api, output: ResultPrinter, url: str, stack: str | None,
 @printing
 @connected
 def show_webhook(api: Api, output: ResultPrinter, webhook_id: str) -> None:
-    """Show WEBHOOK, an id, and how telling it goes."""
+    """Show the webhook with the id WEBHOOK and the state of its deliveries."""
     output.record(api.get(f'webhooks/{webhook_id}')['webhook'])
 
 
@@ -54,7 +58,7 @@ def show_webhook(api: Api, output: ResultPrinter, webhook_id: str) -> None:
 @WEBHOOK
 @connected
 def delete_webhook(api: Api, webhook_id: str) -> None:
-    """Delete WEBHOOK, an id. What waits for it is told nobody."""
+    """Delete the webhook with the id WEBHOOK. Undelivered events are discarded."""
     api.send('DELETE', f'webhooks/{webhook_id}')
     click.echo(f'Webhook {webhook_id} is deleted.', err=True)
 
@@ -64,8 +68,8 @@ def delete_webhook(api: Api, webhook_id: str) -> None:
 @printing
 @connected
 def test_webhook(api: Api, output: ResultPrinter, webhook_id: str) -> None:
-    """Tell WEBHOOK, an id, now that this is a test, and show how that went."""
+    """Send a test event to the webhook with the id WEBHOOK, and show the result."""
     result = api.send('POST', f'webhooks/{webhook_id}/test')['result']
     output.record(result)
     if not result['delivered']:
-        raise CommandFailed(f'Webhook {webhook_id} was not told: {result["error"]}')
+        raise CommandFailed(f'Webhook {webhook_id} did not accept the test event: {result["error"]}')

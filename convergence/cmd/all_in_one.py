@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from convergence import __version__
-from convergence.cli import local_servers
+from convergence.cli.connection import local_servers
 from convergence.cmd.engine import STOP_S
 from convergence.cmd.program import Program, ProgramService, Working, run
 from convergence.config import Settings

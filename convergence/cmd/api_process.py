@@ -18,7 +18,7 @@ from convergence.api.server import HttpServer, Serving, Tls
 from convergence.api.serving.gateway import WsgiApplication
 from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Proxies
-from convergence.cli import local_token
+from convergence.cli.connection import local_token
 from convergence.cmd.api_presence import ApiPresence
 from convergence.concurrency import Executor, installed
 from convergence.config import ApiSettings

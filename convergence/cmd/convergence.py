@@ -20,13 +20,13 @@ from convergence.cli.exits import ExitCode, epilog
 NAME = 'convergence'
 
 GROUPS = {
-    'apply': 'convergence.cli.stack_changes:apply',
+    'apply': 'convergence.cli.stack.changes:apply',
     'completion': 'convergence.cli.completion:completion',
     'serve': 'convergence.cmd.serve:serve',
     'service': 'convergence.cli.service:service',
     'software': 'convergence.cli.software:software',
-    'stack': 'convergence.cli.stack:stack',
-    'template': 'convergence.cli.template:template',
+    'stack': 'convergence.cli.stack.commands:stack',
+    'template': 'convergence.cli.template.commands:template',
     'webhook': 'convergence.cli.webhook:webhook',
 }
 """Where the commands are: a name, and ``module:attribute`` of a `click.Command`."""

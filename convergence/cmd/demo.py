@@ -29,12 +29,11 @@ from pathlib import Path
 from rich.console import Console
 
 import convergence
-from convergence.cli import local_servers
-from convergence.cli.changes import ResourceOutcome, announced, happened
-from convergence.cli.client import Api, StackClient
+from convergence.cli.connection import local_servers
+from convergence.cli.connection.client import Api, StackClient
+from convergence.cli.connection.targets import Target
 from convergence.cli.exits import CommandFailed, NotFound
-from convergence.cli.report import Report
-from convergence.cli.targets import Target
+from convergence.cli.report import Report, ResourceOutcome, announced, happened
 from convergence.errors import ConvergenceError
 from convergence.resources.builtin.local.process_table import is_running, stop
 from convergence.resources.builtin.local.sandbox import STATE

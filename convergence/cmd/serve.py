@@ -19,7 +19,7 @@ import click
 from oslo_config import cfg
 
 from convergence import __version__, config, errors
-from convergence.cli import local_servers
+from convergence.cli.connection import local_servers
 from convergence.cli.exits import CommandFailed, Refused, epilog
 from convergence.config import Settings
 

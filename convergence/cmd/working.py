@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from convergence import __version__
 from convergence.cmd.assembly import Parts
+from convergence.config import Settings
 from convergence.db.ports import Ports
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
@@ -17,8 +18,8 @@ from convergence.worker.answering import Answering, SealedAnswers
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.credentials import CredentialsOfStacks
 from convergence.worker.attempts.nested import EngineNesting
-from convergence.worker.fallback import LocalFallback
-from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.service import WorkerOptions
+from convergence.worker.wiring import wire_worker
 
 
 def _on_behalf(project_id: str, request_id: str) -> CallerContext:
@@ -32,52 +33,61 @@ def _answers(parts: Parts, ports: Ports, credentials: CredentialsOfStacks) -> Se
     return SealedAnswers(Answering(parts.types, ports.reader, access, credentials.lent), *parts.sealing())
 
 
+def _options(all_settings: Settings) -> WorkerOptions:
+    settings = all_settings.worker
+    poll_policy = PollPolicy(
+        settings.poll_interval_min_s,
+        settings.poll_interval_max_s,
+        settings.park_after_s,
+        settings.transient_attempts,
+    )
+    return WorkerOptions(
+        host=all_settings.host,
+        version=__version__,
+        poll_policy=poll_policy,
+        heartbeat_interval_s=settings.heartbeat_interval_s,
+        lease_s=settings.lease_s,
+        cancel_grace_s=settings.cancel_grace_s,
+        unattended_s=3 * settings.sweep_interval_s,
+        max_stuck_threads=settings.max_stuck_threads,
+        threads=settings.threads,
+        dispatch_window=settings.dispatch_window,
+        max_inline_nodes=settings.max_inline_nodes,
+        max_stored_bytes=all_settings.limits.max_stored_bytes,
+        max_input_bytes=all_settings.limits.max_input_bytes,
+        create_ambiguity_s=settings.create_ambiguity_s,
+    )
+
+
 class WorkerProcess:
     """A worker with its servers."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        settings = parts.settings.worker
-        pace = PollPolicy(
-            settings.poll_interval_min_s,
-            settings.poll_interval_max_s,
-            settings.park_after_s,
-            settings.transient_attempts,
-        )
-        options = WorkerOptions(
-            host=parts.settings.host,
-            version=__version__,
-            pace=pace,
-            heartbeat_interval_s=settings.heartbeat_interval_s,
-            lease_s=settings.lease_s,
-            cancel_grace_s=settings.cancel_grace_s,
-            unattended_s=3 * settings.sweep_interval_s,
-            max_stuck_threads=settings.max_stuck_threads,
-            threads=settings.threads,
-            dispatch_window=settings.dispatch_window,
-            in_a_row=settings.max_inline_nodes,
-            max_stored_bytes=parts.settings.limits.max_stored_bytes,
-            max_input_bytes=parts.settings.limits.max_input_bytes,
-            create_ambiguity_s=settings.create_ambiguity_s,
-        )
+        settings, options = parts.settings.worker, _options(parts.settings)
         self._drain_timeout_s = settings.drain_timeout_s
-        hands, engine = LocalFallback(WorkerClient(parts.transport)), EngineClient(parts.transport)
+        engine = EngineClient(parts.transport)
         ports = ports_of(parts.store)
         acting = parts.settings.credentials
         credentials = CredentialsOfStacks(ports.credentials, parts.keystone, acting.region, acting.interface)
-        self.service = WorkerService(
+        dispatcher = Dispatcher(
+            parts.store,
+            WorkerClient(parts.transport),
+            new_id,
+            settings.max_batch_nodes,
+            settings.dispatch_window,
+            unsent=lambda traversal_id, node: self.service.run_locally(traversal_id, node),
+        )
+        self.service = wire_worker(
             ports,
-            Dispatcher(parts.store, hands, new_id, settings.max_batch_nodes, settings.dispatch_window),
+            dispatcher,
             parts.types,
             engine,
             options,
             new_id,
             nested=EngineNesting(engine, ports.reader, _on_behalf),
             credentials=credentials,
-        )
-        hands.run_locally = self.service.run_locally
-        self.service.heartbeat.witness = Witness(
-            parts.store, self.service.id, settings.lease_s, self.service.recent.tell
+            witness=lambda worker_id, lost: Witness(parts.store, worker_id, settings.lease_s, lost),
         )
         queue_name = parts.queue_name(self.service.id)
         self._checks = WorkerServer(parts.transport, queue_name, self.service)

@@ -12,10 +12,10 @@ from convergence.rpc.operations import OPERATIONS
 
 
 class EngineService:
-    """All operations of an engine, each carried out by the part that has a method of that name.
+    """All operations of an engine, each performed by the part that has a method of that name.
 
-    :param parts: objects whose methods are named like operations: each operation is offered by one of them.
-    :raises ConfigurationError: two offer the same operation, or nobody offers one.
+    :param parts: objects whose methods are named like operations; one part has each operation.
+    :raises ConfigurationError: two parts have the same operation, or none has it.
     """
 
     def __init__(self, parts: Iterable[object], traversals: Traversals, sweeper: Sweeper, heartbeat: Heartbeat) -> None:
@@ -34,20 +34,20 @@ class EngineService:
             raise errors.ConfigurationError(f'no part of the engine offers {", ".join(missing)}')
 
     def settle(self, context: object, stack_id: str, traversal_id: str) -> None:
-        """A worker says that a traversal has failed."""
+        """Settle a traversal that a worker has reported as failed."""
         self._traversals.settle(stack_id, traversal_id)
 
     def drifted(self, context: object, stack_id: str) -> None:
-        """An observer says that it has found something changed that is to be put right."""
+        """Begin repairs: an observer has found drift."""
         self._sweeper.repair()
 
     def start(self) -> None:
-        """Become known and begin to sweep."""
+        """Register the engine, and start the sweeper."""
         self._heartbeat.start()
         self._sweeper.start()
 
     def stop(self) -> None:
-        """End the sweeps and sign off."""
+        """Stop the sweeper, and remove the engine from the roster."""
         self._sweeper.stop()
         self._sweeper.wait(LAST_S)
         self._heartbeat.stop()

@@ -41,14 +41,14 @@ from convergence.resources.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How an engine works.
+    """The options of an engine.
 
-    :param window: how many nodes of a stack are cast at once.
-    :param together: of how many of them workers are told in one message, at most.
-    :param max_snapshots: how many snapshots a stack may have; None: no limit.
-    :param max_signal_bytes: what the signals of one resource may say in all, as it is stored.
-    :param observed: longest pause in seconds between two looks at an object, by type; others are not observed.
-    :param may_abandon: whether a stack may be forgotten while its objects stay.
+    :param window: maximum number of nodes of a stack that are dispatched at once.
+    :param together: maximum number of nodes in one message.
+    :param max_snapshots: maximum number of snapshots of a stack; None: no limit.
+    :param max_signal_bytes: limit for the stored signals of one resource.
+    :param observed: longest pause in seconds between two observations, by type; other types are not observed.
+    :param may_abandon: True if stacks may be abandoned.
     """
 
     limits: template.Limits = field(default_factory=template.Limits)
@@ -66,9 +66,9 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What carries an engine's operations out, and its sweeper.
+    """The parts of an engine: its operations and its sweeper.
 
-    :param drift: what does what people ask to be done about objects that changed outside of their stacks.
+    :param drift: operations on drift: policies, acceptance, repairs.
     """
 
     dispatcher: Dispatcher
@@ -104,7 +104,7 @@ def wire_engine(
     myself: Worker,
     classes: EngineClasses = EngineClasses(),
 ) -> EngineParts:
-    """The parts of one engine, each knowing the others that it needs. Nothing runs yet.
+    """Construct the parts of one engine. Nothing runs yet.
 
     :param messenger: sends to the workers.
     :param myself: the engine as it takes rows from dead workers, and the source of its ids.

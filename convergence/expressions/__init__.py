@@ -1,4 +1,4 @@
-"""Evaluates what users write in YAQL, in a process of its own that may cost only so much."""
+"""Evaluates YAQL expressions of users in separate processes with limits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The process that evaluates YAQL. It is started as a script by `convergence.expressions.process`.
 
-Its standard input is a socket: it reads a request on each line, seconds of processor time and JSON, and answers with a
-line of JSON, until the other side is gone. An expression is a program of somebody we do not know, and YAQL's own limits
-do not bound its loops: so the kernel ends this process when an evaluation takes too much time, and refuses it memory.
+Its standard input is a socket. Each line is a request: seconds of processor time and JSON. Each answer is a line of
+JSON. An expression is untrusted code, and the limits of YAQL do not bound its loops. Therefore the kernel limits the
+processor time and the memory of this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def serve(connection: socket.socket, limits: dict[str, Any]) -> None:
     stream.flush()
     for line in stream:
         cpu_s, _, request = line.partition(b' ')
-        random.seed(request)  # the same request has the same answer
+        random.seed(request)  # Equal requests get equal answers.
         started = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, float(cpu_s))
         answer = _answer(engine, library, request)
@@ -45,7 +45,7 @@ def serve(connection: socket.socket, limits: dict[str, Any]) -> None:
         stream.write(json.dumps(answer).encode() + b'\n')
         stream.flush()
         if answer.get('error') == 'memory':
-            return  # whatever is left of the process, another one is better
+            return  # The state of the process is unknown; a new process takes over.
 
 
 def _answer(engine: Any, library: Any, line: bytes) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _answer(engine: Any, library: Any, line: bytes) -> dict[str, Any]:
         return {'value': json.loads(json.dumps(value, allow_nan=False))}
     except MemoryError:
         return {'error': 'memory'}
-    # The text of an error may repeat the data, which may be secret: only what cannot is passed on.
+    # The text of an error may repeat secret data. Only safe parts are passed on.
     except exceptions.YaqlParsingException as error:
         where = 'its end' if error.position is None else f'position {error.position}'
         return _wrong(f'parse error at {where}')

@@ -1,4 +1,4 @@
-"""Keeps the processes that evaluate expressions, and replaces one for which an expression was too much."""
+"""A pool of processes that evaluate expressions. It replaces a process that an expression has ended."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from convergence.template.limits import Budget
 
 SCRIPT = Path(__file__).with_name('child.py')
 STEPS_PER_S = 2_500_000
-"""What a second of processor time counts in the steps that a whole template may take; it is given no more than that."""
+"""Steps per second of processor time, for the step limit of a template."""
 
 MOST_PROCESSES = 16
-"""Processes at a time. Whoever comes when all are busy waits for the first that is not."""
+"""Maximum number of processes. Further callers wait for the first idle one."""
 
 IDLE = 2
-"""Processes that are kept while nobody needs them."""
+"""Maximum number of idle processes to keep."""
 
 START_S = 0.5
-"""Seconds of processor time that another process costs after one that was too much."""
+"""Seconds of processor time to charge for starting a replacement process."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionLimits:
-    """What one expression may cost.
+    """The limits of one expression.
 
     :param cpu_s: seconds of processor time.
-    :param wall_s: seconds until the answer has to be there, however little of them was processor time.
+    :param wall_s: seconds until the answer is due, regardless of processor time.
     :param memory_bytes: address space of the process.
     :param answer_bytes: size of the value as JSON.
-    :param iterations: how many items a loop of the expression may see.
-    :param quota_bytes: size of a collection that the expression makes.
+    :param iterations: maximum number of items in a loop of the expression.
+    :param quota_bytes: maximum size of a collection that the expression creates.
     """
 
     cpu_s: float = 1.0
@@ -55,11 +55,11 @@ class ExpressionLimits:
 
 
 class Evaluator:
-    """Evaluates expressions, each in a process that does nothing else meanwhile: nobody waits for those of others.
+    """Evaluates expressions, one at a time in each process, so that users do not wait for expressions of others.
 
-    A process is started when one is needed and none is idle.
+    The pool starts a process when it needs one and none is idle.
 
-    :param most: how many processes there may be at a time.
+    :param most: maximum number of processes.
     """
 
     def __init__(self, limits: ExpressionLimits = ExpressionLimits(), most: int = MOST_PROCESSES) -> None:
@@ -69,23 +69,23 @@ class Evaluator:
         self._idle: list[_Place] = []
 
     def evaluate(self, expression: str, data: Json, budget: Budget) -> Json:
-        """The value of an expression in which ``$.data`` is `data`.
+        """Return the value of an expression in which ``$.data`` is `data`.
 
-        :raises EvaluationFailed: the expression is wrong, fails, or costs too much; the text says which.
+        :raises EvaluationFailed: the expression is wrong, fails, or takes too much; the text says which.
         :raises RequestLimitExceeded: all expressions of the template together take too long.
         """
-        budget.spend_steps(1, 'yaql')  # nothing is begun when nothing is left
+        budget.spend_steps(1, 'yaql')  # An exhausted budget starts no process.
         left_s = (budget.steps_left + 1) / STEPS_PER_S
         cpu_s = min(self._limits.cpu_s, left_s)
         request = f'{cpu_s:.6f} '.encode() + json.dumps({'expression': expression, 'data': data}).encode() + b'\n'
         try:
             answer = self._answer(request)
         except EvaluationFailed:
-            # Its process is gone and tells no more what was spent: all that it could. Without it a template of many
+            # The process ended without reporting its usage, so its full limit is charged. Otherwise a template of many
             # such expressions would keep a thread busy for minutes.
             budget.use_up_steps(int((cpu_s + START_S) * STEPS_PER_S))
             if left_s < self._limits.cpu_s:
-                budget.spend_steps(1, 'yaql')  # it was not the limit of the expression that ended it
+                budget.spend_steps(1, 'yaql')  # The limit of the expression was not the cause.
             raise
         budget.spend_steps(int(answer.get('cpu_s', 0.0) * STEPS_PER_S), 'yaql')
         error = answer.get('error')
@@ -98,16 +98,16 @@ class Evaluator:
         return value
 
     def close(self) -> None:
-        """End the processes that are idle. The next expression starts another one."""
+        """End the idle processes. The next expression starts another one."""
         with self._lock:
             idle, self._idle = self._idle, []
         for place in idle:
             place.end()
 
     def _answer(self, request: bytes) -> dict[str, Any]:
-        """What a process says to a request.
+        """Send a request to a process, and return its answer.
 
-        :raises EvaluationFailed: it costs too much; the process has been ended.
+        :raises EvaluationFailed: the expression takes too much; the process was ended.
         """
         with self._places:
             with self._lock:
@@ -124,16 +124,16 @@ class Evaluator:
 
 
 class _Place:
-    """Where a process is, or will be. Whoever asks has it for himself meanwhile."""
+    """A slot for one process. The caller has exclusive use of it."""
 
     def __init__(self, limits: ExpressionLimits) -> None:
         self._limits = limits
         self._child: _Child | None = None
 
     def ask(self, request: bytes) -> dict[str, Any]:
-        """What the process says to a request.
+        """Send a request, and return the answer.
 
-        :raises EvaluationFailed: it costs too much, and the process has been ended.
+        :raises EvaluationFailed: the expression takes too much; the process was ended.
         """
         child = self._ready()
         try:
@@ -157,7 +157,7 @@ class _Place:
         return answer
 
     def _ready(self) -> _Child:
-        """A process that listens. One that died while nobody needed it is replaced."""
+        """Return a running process. A process that died while idle is replaced."""
         child = self._child
         if child is not None and not child.is_usable():
             self.end()
@@ -172,7 +172,7 @@ class _Place:
         return child
 
     def end(self) -> int | None:
-        """End the process; with what status it ended."""
+        """End the process, and return its exit status."""
         child, self._child = self._child, None
         return child.end() if child is not None else None
 
@@ -182,7 +182,7 @@ def _too_much(limit: str, allowed: str) -> EvaluationFailed:
 
 
 INHERITED = ('PATH', 'LD_LIBRARY_PATH', 'LANG', 'LC_ALL', 'TZ')
-"""What the process sees of the environment of this one. The rest may hold passwords, and expressions are strangers'."""
+"""The variables that the process inherits. Others may hold passwords, and expressions are untrusted."""
 
 
 class _Child:
@@ -202,13 +202,13 @@ class _Child:
             )
 
     def is_usable(self) -> bool:
-        """Whether it lives, and belongs to this process and not to the one that this was forked from."""
+        """True if the process is running and is a child of this process, not of the parent before a fork."""
         return self._pid == os.getpid() and self._process.poll() is None
 
     def ask(self, request: bytes, timeout_s: float, most_bytes: int) -> bytes:
-        """Send a request and wait for the line that answers it.
+        """Send a request, and return the line of its answer.
 
-        :raises OSError: it is gone; `TimeoutError` if it does not answer.
+        :raises OSError: the process has ended; `TimeoutError` if it does not answer.
         :raises OverflowError: the answer is too long.
         """
         self._connection.settimeout(timeout_s)
@@ -224,12 +224,12 @@ class _Child:
         return bytes(answer)
 
     def end(self) -> int | None:
-        """Close the connection and wait for the end of the process, which is not given any choice."""
+        """Close the connection, kill the process and wait for its end."""
         self._connection.close()
         if self._pid != os.getpid():
             return None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            # What has ended already keeps the status with which it did.
+            # A process that has ended already keeps its status.
             self._process.wait(0.1)
         self._process.kill()
         return self._process.wait()
@@ -237,7 +237,7 @@ class _Child:
 
 @functools.cache
 def evaluator() -> Evaluator:
-    """The evaluator of this process. It ends with it."""
+    """Return the evaluator of this process."""
     shared = Evaluator()
     atexit.register(shared.close)
     return shared

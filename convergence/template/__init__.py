@@ -1,7 +1,8 @@
-"""The language: text in, definitions out; every error with line and column. Pure: no I/O.
+"""The template language: text in, definitions out, and every error with line and column. Pure: no I/O.
 
-`compile` reads a template. What depends on other resources stays encoded in the definitions; `resolve` evaluates it
-when those resources are there, `preview` as far as possible before, and `references` tells what it depends on.
+`compile` reads a template. Values that depend on other resources stay encoded in the definitions. `resolve` evaluates
+them when those resources exist, `preview` evaluates them before as far as possible, and `references` returns the
+resources on which they depend.
 """
 
 from __future__ import annotations

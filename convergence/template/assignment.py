@@ -1,4 +1,4 @@
-"""Gives parameters their values."""
+"""Assigns values to parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from convergence.template.values import BadValue, convert
 
 
 class Require(enum.Enum):
-    """Which parameters must have a value."""
+    """The parameters that must have a value."""
 
     ALL = 'ALL'
     NONE = 'NONE'
@@ -31,9 +31,9 @@ class _Given:
 
 
 class Assignment:
-    """Finds the value of each declared parameter; the request wins over the environment, that over its defaults.
+    """Finds the value of each declared parameter. The request wins over the environment, the environment over defaults.
 
-    :param undetermined: names of parameters that will have a value which nobody knows yet.
+    :param undetermined: names of parameters whose values are not known yet.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Assignment:
         self._undetermined = undetermined
 
     def assign(self, declared: Mapping[str, Parameter], require: Require) -> dict[str, Parameter]:
-        """The parameters with their values. Wrong and missing values go to the problems."""
+        """Return the parameters with their values. Wrong and missing values go to the problems."""
         self._refuse_unknown(declared)
         encrypted = self._environment.encrypted
         return {
@@ -96,7 +96,7 @@ class Assignment:
         return dataclasses.replace(parameter, value=value, source=given.source)
 
     def _given(self, name: str) -> _Given | None:
-        """The value that wins. Null counts as not given."""
+        """Return the value that wins. Null counts as not given."""
         if (value := self._request.get(name)) is not None:
             return _Given(value, Source.REQUEST, None)
         environment = self._environment

@@ -1,6 +1,6 @@
-"""The dialect of CloudFormation: puts its documents into the form of the others.
+"""Translates templates of CloudFormation into the form of HOT.
 
-Only names and arrangement differ; every value keeps its place, so errors show where it really stands.
+Only names and arrangement differ. Every value keeps its position in the text, so that errors show the original place.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ Keys = Sequence[str | int]
 
 
 def translated(document: ParsedDocument, version: Version) -> ParsedDocument:
-    """The document in the form of the other dialects. What it must not contain goes to its problems.
+    """Return the document in the form of HOT. Invalid keys go to its problems.
 
-    :param document: with a map as its root.
+    :param document: its root is a map.
     """
     return _Translation(document, version).run()
 
 
 def written(path: Keys) -> Keys:
-    """A path of the translated document as the author wrote it."""
+    """Return a path of the translated document as the author wrote it."""
     result = list(path)
     if not result:
         return result
@@ -83,7 +83,7 @@ def written(path: Keys) -> Keys:
         name = _WRITTEN_ENTRIES[section].get(str(result[2]))
         result[2:3] = [] if name is None else [name]
         if name is None:
-            del result[2:]  # constraints, which are arranged otherwise
+            del result[2:]  # Constraints have another arrangement.
     return result
 
 
@@ -136,7 +136,7 @@ class _Translation:
                 hint = self._document.problems.suggestion(key, names)
                 message = f'"{key}" is not a valid keyword inside {what} definition, and is ignored.{hint}'
                 self._document.key_warning(message, (*path, key))
-            elif key != 'Export':  # of no meaning where stacks do not import from each other
+            elif key != 'Export':  # Export has no meaning: stacks do not import from each other.
                 _move(body, key, result, names[key], value)
         return result
 
@@ -185,7 +185,7 @@ class _Translation:
 
 
 def _like(node: dict[str, Json]) -> dict[str, Json]:
-    """An empty map that can keep positions if `node` does."""
+    """Return an empty map that keeps positions if `node` does."""
     return Map() if isinstance(node, Map) else {}
 
 

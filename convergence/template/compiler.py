@@ -1,4 +1,4 @@
-"""From the text of a template to definitions that a traversal can be planned from."""
+"""Compiles the text of a template to the definitions from which a traversal is planned."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from convergence.template.document import ParsedDocument
 from convergence.template.environment import Environment, read_environment
 from convergence.template.folding import Folder
 from convergence.template.functions.base import Compiling
+from convergence.template.incremental import ParseState, Revision
 from convergence.template.installation import BARE, Installation
 from convergence.template.limits import Budget, Limits, exceeded
 from convergence.template.lookalikes import Lookalikes
@@ -23,7 +24,6 @@ from convergence.template.opening import open_template
 from convergence.template.outputs import OutputDefinition, read_outputs
 from convergence.template.parameters import OF_ALL, Parameter, StackIdentity
 from convergence.template.problems import Problems
-from convergence.template.revision import AsRead, Revision
 from convergence.template.secrets import hidden_values, with_secrets
 from convergence.template.settled import SettledDocument
 from convergence.template.sources import Copier, read
@@ -36,12 +36,12 @@ class Compiled:
     """A template with its parameters filled in.
 
     :param version: date of the template's version.
-    :param goal: the resources, in the order of the template, and which attributes are asked of them.
-    :param parameters: by name, pseudo parameters included.
-    :param outputs: by name.
-    :param templates: the texts of the templates that resources are, by their types.
-    :param is_personal: whether anything in it may depend on which stack of the project it is for.
-    :param as_read: what another text may have in common with it; None where that is not told by its lines.
+    :param goal: the resources, in the order of the template, and the attributes that the template uses.
+    :param parameters: parameters by name, pseudo parameters included.
+    :param outputs: outputs by name.
+    :param templates: the texts of provider templates by type name.
+    :param is_personal: True if the result may depend on the name or id of the stack.
+    :param parse_state: the state for an incremental parse of the next text; None if it needs a full parse.
     """
 
     version: str
@@ -52,55 +52,55 @@ class Compiled:
     _document: ParsedDocument | SettledDocument = field(repr=False, compare=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     is_personal: bool = False
-    as_read: AsRead | None = field(default=None, repr=False, compare=False)
+    parse_state: ParseState | None = field(default=None, repr=False, compare=False)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values of hidden parameters, as texts in which they may turn up; see `convergence.secrecy`."""
+        """The values of hidden parameters, in the forms in which they may appear; see `convergence.secrecy`."""
         return hidden_values(self.parameters)
 
     @property
     def problems(self) -> Problems:
-        """What is wrong. Empty, unless it comes from `analyse`."""
+        """The errors. Only results of `analyse` can have some."""
         return self._document.problems
 
     @property
     def warnings(self) -> list[Problem]:
-        """What is no error, but probably not meant so."""
+        """Probable mistakes that are no errors."""
         return self._document.problems.warnings()
 
     def of(self, identity: StackIdentity) -> Compiled:
-        """The same for another stack of the project, of a template that is not personal."""
+        """Return the result for another stack of the project. The template must not be personal."""
         document = self._document.again() if isinstance(self._document, SettledDocument) else self._document
         return replace(self, parameters={**self.parameters, **identity.of(self.parameters)}, _document=document)
 
     def sharing(self, before: Goal) -> Compiled:
-        """The same, with the definitions of another goal themselves where they say the same; see `Goal.sharing`."""
-        own, goal, as_read = self.goal.definitions, self.goal.sharing(before), self.as_read
-        if as_read is not None:
+        """Return the result with the equal definitions of another goal, to save memory; see `Goal.sharing`."""
+        own, goal, parse_state = self.goal.definitions, self.goal.sharing(before), self.parse_state
+        if parse_state is not None:
             shared = {
                 name: goal.definitions[name] if own[name] is each else each
-                for name, each in as_read.definitions.items()
+                for name, each in parse_state.definitions.items()
             }
-            as_read = replace(as_read, definitions=shared)
-        return replace(self, goal=goal, as_read=as_read)
+            parse_state = replace(parse_state, definitions=shared)
+        return replace(self, goal=goal, parse_state=parse_state)
 
     def settled(self, limits: Limits) -> Compiled:
-        """The same of a template in which nothing is wrong, a third as large; see `SettledDocument`.
+        """Return the result of a valid template at a third of its size; see `SettledDocument`.
 
-        :param limits: those under which it was read.
+        :param limits: the limits under which the template was read.
         """
         return replace(self, _document=SettledDocument.of(self._document, limits))
 
     def place(self, *path: str | int) -> Place:
-        """Where something stands in the template, for example ``place('resources', 'web', 'properties', 'port')``.
+        """Return the place of a value in the template, for example ``place('resources', 'web', 'properties', 'port')``.
 
-        The nearest thing around it if it is not there itself.
+        If the value does not exist, return the place of the nearest enclosing one.
         """
         return self._document.place(path)
 
     def key_place(self, *path: str | int) -> Place:
-        """Where the key at the end of a path stands."""
+        """Return the place of the last key of a path."""
         return self._document.key_place(path)
 
 
@@ -116,13 +116,13 @@ def compile(
 ) -> Compiled:
     """Read a template, check it, and evaluate everything that does not depend on resources.
 
-    :param source: YAML or JSON text, or what such text describes (errors then have no lines).
-    :param identity: whose template it is.
-    :param environment: in the same forms; its values yield to `parameters`.
+    :param source: YAML or JSON text, or a parsed document (errors then have no lines).
+    :param identity: the stack of the template.
+    :param environment: text or a parsed document; `parameters` win over its values.
     :param files: content by the name that `get_file` uses.
-    :param parameters: values that came with the request.
-    :param require_parameters: `Require.NONE` compiles without some values, to look at a template.
-    :raises StackValidationFailed: or a subclass, with every problem that was found.
+    :param parameters: values from the request.
+    :param require_parameters: `Require.NONE` compiles without some values, to inspect a template.
+    :raises StackValidationFailed: or a subclass, with all problems.
     :raises RequestLimitExceeded: a limit is exceeded; the text names it.
     """
     compiled = analyse(
@@ -152,18 +152,18 @@ def analyse(
     facade: Mapping[str, Json] | None = None,
     earlier: Compiled | None = None,
 ) -> Compiled:
-    """Like `compile`, but what can be understood of a wrong template is given back with its `problems`.
+    """Compile a template like `compile`, but return an invalid template with its `problems`.
 
-    So further checks can add what they find, and the author is told everything at once. Where something is wrong,
-    the result has null or nothing; it must not be used for anything but looking for more problems.
+    Further checks can add problems, so that the author sees all of them at once. Invalid parts of the result are null
+    or missing. Use such a result only to find more problems.
 
-    :param name: what to call the template in errors.
-    :param undetermined: parameters that will have a value which nobody knows yet; used with `Require.NONE`.
-    :param facade: what is known of the resource that the template stands for: its ``metadata``, ``deletion_policy`` and
-        ``update_policy``, and whether the metadata are ``hidden``.
-    :param earlier: what was compiled from another template that is right, and from all else that is given here. What
-        both have in common is not read again, where the text is such that it can be told.
-    :raises StackValidationFailed: or a subclass: it is no template, so there is nothing to look at.
+    :param name: name of the template in errors.
+    :param undetermined: parameters whose values are not known yet; used with `Require.NONE`.
+    :param facade: the known parts of the resource that the template implements: ``metadata``, ``deletion_policy``,
+        ``update_policy``, and ``hidden`` for secret metadata.
+    :param earlier: the result for another valid template with the same other arguments. If the texts allow it, common
+        resources are not read again.
+    :raises StackValidationFailed: or a subclass: the document is not a template.
     :raises RequestLimitExceeded: a limit is exceeded; the text names it.
     """
     request = _Request(
@@ -183,7 +183,7 @@ def analyse(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """The arguments of `analyse`, but for the template itself."""
+    """The arguments of `analyse` except the template."""
 
     identity: StackIdentity
     environment: str | Mapping[str, Any] | None
@@ -196,12 +196,11 @@ class _Request:
     facade: Mapping[str, Json]
 
     def revised(self, text: str, earlier: Compiled) -> Compiled | None:
-        """What a text is compiled to by reading what differs from an earlier one.
+        """Compile only the resources that differ from an earlier text.
 
-        None where that cannot be done, or where anything is wrong or warned of: who reads it as a whole gets to know
-        what, and where.
+        Return None if that is not possible, or if there is any problem: only a full parse reports its place.
         """
-        limits, before = self.installation.limits, earlier.as_read
+        limits, before = self.installation.limits, earlier.parse_state
         revision = None if before is None or earlier.warnings else Revision.of(text, before, limits)
         if revision is None:
             return None
@@ -209,20 +208,20 @@ class _Request:
             part = self.analysed(revision.part, revision)
         except ConvergenceError:
             return None
-        as_read = revision.whole(text, part.as_read, limits) if part.as_read is not None else None
-        if part.problems or part.warnings or as_read is None:
+        parse_state = revision.whole(text, part.parse_state, limits) if part.parse_state is not None else None
+        if part.problems or part.warnings or parse_state is None:
             return None
         problems = Problems()
         problems.quote(self.name, text)
         document = SettledDocument(self.name, text, limits, problems)
         personal = part.is_personal or earlier.is_personal
-        return replace(part, _document=document, is_personal=personal, as_read=as_read)
+        return replace(part, _document=document, is_personal=personal, parse_state=parse_state)
 
     def analysed(self, source: str | Mapping[str, Any], revision: Revision | None = None) -> Compiled:
-        """What a template is compiled to.
+        """Compile a template.
 
-        :param revision: the template is what is left to read of another one.
-        :raises NoPart: it is not.
+        :param revision: the earlier text of which the template is a part.
+        :raises NotAPart: the template is not a part of it.
         """
         problems = Problems()
         limits = self.installation.limits
@@ -241,7 +240,7 @@ class _Request:
 
 
 class _Compilation:
-    """What is made of a template after the documents have been read."""
+    """Compiles a template from its parsed documents."""
 
     def __init__(self, document: ParsedDocument, budget: Budget, request: _Request) -> None:
         self._document = document
@@ -271,7 +270,7 @@ class _Compilation:
         )
         before, files = self._budget.spent, self._request.files
         found = definitions.read(maps['resources'], scope, revision.unchanged if revision is not None else {})
-        as_read = AsRead.of(document, found, self._budget.spent - before)
+        parse_state = ParseState.of(document, found, self._budget.spent - before)
         goal = substitute(found, document, environment, files, self._budget)
         goal = with_secrets(goal, values, self._installation.secret_policy)
         outputs = read_outputs(maps['outputs'], definitions, scope)
@@ -286,7 +285,7 @@ class _Compilation:
             document,
             templates,
             is_personal=not scope.of_the_stack <= OF_ALL,
-            as_read=as_read,
+            parse_state=parse_state,
         )
 
     def _scope(

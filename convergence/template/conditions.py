@@ -1,4 +1,4 @@
-"""Conditions: the section, and those that stand where they are used."""
+"""Conditions: the section, and inline conditions."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from convergence.template.versions import Version
 SECTION = 'conditions'
 
 MOST_LISTED = 10
-"""Names of conditions in an error."""
+"""Maximum number of names of conditions in an error."""
 
 LONGEST_LISTED = 60
-"""Characters of each."""
+"""Maximum number of characters of each."""
 
 
 class InvalidCondition(EvaluationFailed):
-    """There is no condition of that name."""
+    """The condition does not exist."""
 
     kind: type[StackValidationFailed] = InvalidTemplateReference
 
 
 class Conditions:
-    """The conditions of a template: each is true or false, unless it depends on a parameter that has no value yet."""
+    """The conditions of a template. A condition without a value depends on a parameter without a value."""
 
     def __init__(self, document: ParsedDocument, version: Version, lookalikes: Lookalikes) -> None:
         self._document = document
         self._functions = version.conditions
         misplaced = {name: Misplaced(name) for name in version.functions}
         known: Mapping[str, Function] = {**misplaced, **version.conditions}
-        # Two that held each other would hold the whole document until somebody looks for such circles.
+        # A cycle of references would keep the whole document until the next garbage collection.
         itself = weakref.proxy(self)
         self._folder = Folder(document, known, lambda *arguments: itself.read(*arguments), lookalikes)
         self._values: dict[str, Json] = {}
@@ -55,7 +55,7 @@ class Conditions:
         self._wrong: set[str] = set()
 
     def declare(self, section: Mapping[str, Json], scope: Compiling) -> None:
-        """Read the section. Conditions may refer to each other in any order; what is wrong goes to the problems."""
+        """Read the section. Conditions may refer to each other in any order. Errors go to the problems."""
         requires = {
             name: sorted({other for other in self._names(body) if other in section}) for name, body in section.items()
         }
@@ -81,11 +81,11 @@ class Conditions:
                 self._document.problem(str(error), path, error.kind)
 
     def read(self, node: Json, path: Path, scope: Compiling) -> Json:
-        """A condition where it is used: a boolean, or a call that remains.
+        """Return the value of an inline condition: a boolean, or a remaining call.
 
         :param node: the name of a condition, a boolean, or a function.
-        :raises Refused: something in it is wrong; that has been told.
-        :raises EvaluationFailed: it is none.
+        :raises Refused: a part of it is wrong; the problem is reported already.
+        :raises EvaluationFailed: it is not a condition.
         """
         if isinstance(node, bool):
             return node
@@ -103,9 +103,9 @@ class Conditions:
         )
 
     def holds(self, node: Json, path: Path, scope: Compiling) -> bool:
-        """Whether something with this condition is there; null is none, and what is not known yet counts as true.
+        """Return True if an item with this condition exists. Null and unknown conditions count as true.
 
-        What is wrong goes to the problems.
+        Errors go to the problems.
         """
         if node is None:
             return True
@@ -132,7 +132,7 @@ class Conditions:
         return self._values[name]
 
     def _names(self, node: Json) -> Iterator[str]:
-        """The names of conditions that a condition uses. Iterative, because names make chains of any length."""
+        """Return the names of conditions that a condition uses. Iterative, because chains may have any length."""
         pending = [node]
         while pending:
             node = pending.pop()
@@ -145,7 +145,7 @@ class Conditions:
                     try:
                         pending.extend(function.operands(argument))
                     except EvaluationFailed:
-                        continue  # told when it is read
+                        continue  # Reading the condition reports the error.
 
     def _step(self, name: str) -> str:
         place = self._document.key_place((SECTION, name))
@@ -153,7 +153,7 @@ class Conditions:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """The names of conditions, as far as they fit into an error."""
+    """Return the names of conditions, as many as fit into an error."""
     shown = [name[:LONGEST_LISTED] for name in itertools.islice(names, MOST_LISTED + 1)]
     more = ', …' if len(shown) > MOST_LISTED else ''
     return (

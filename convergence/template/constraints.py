@@ -1,7 +1,7 @@
-"""Constraints: what the value of a parameter, or of a property of a resource, must satisfy beyond its type.
+"""Constraints on the values of parameters and of resource properties, beyond their types.
 
-There is one class for each kind, for parameters and properties alike. A constraint tells what is wrong in two ways:
-`complaint` repeats the value, for somebody who gave it; `demand` does not, for the value may be a secret.
+There is one class for each kind. A constraint describes a violation in two ways: `complaint` repeats the value, for the
+user who gave it; `demand` does not, because the value may be a secret.
 """
 
 from __future__ import annotations
@@ -18,60 +18,60 @@ from convergence.template.limits import STANDARD, Budget
 from convergence.template.patterns import Pattern
 
 SHOWN = 100
-"""Characters of a value that an error repeats."""
+"""Maximum number of characters of a value that an error repeats."""
 
 ValueCheck: TypeAlias = Callable[[Json], str | None]
-"""What a custom constraint does: what is wrong with a value, as a sentence that does not repeat it, or None."""
+"""A custom constraint. It returns a sentence about the violation that does not repeat the value, or None."""
 
 
 class ConstraintChecks(Protocol):
-    """The custom constraints that there are, by name."""
+    """The available custom constraints by name."""
 
     def get(self, name: str) -> ValueCheck | None:
-        """The constraint called `name`; None if there is none."""
+        """Return the constraint called `name`; None if it does not exist."""
 
     def names(self) -> Iterable[str]:
-        """The names of those that there are."""
+        """Return the names of all custom constraints."""
 
     def unchecked(self, name: str) -> str | None:
-        """Why a constraint accepts every value, as the part of a sentence; None: it does not."""
+        """Return the reason why a constraint accepts every value, as part of a sentence; None if it checks values."""
 
 
 class Violated(ValueError):
-    """A value does not satisfy a constraint. The text repeats the value; it is not for hidden parameters."""
+    """A value violates a constraint. The text repeats the value, so it must not be used for hidden parameters."""
 
 
 class Constraint:
-    """A condition on a value of the right type. A value of another type than the condition is about satisfies it."""
+    """A condition on a value of a certain type. Values of other types satisfy it."""
 
     kind: ClassVar[str]
-    """The key under which templates write it."""
+    """The key in templates."""
 
     types: ClassVar[tuple[str, ...]]
-    """The types of parameters that may have it."""
+    """The types of parameters that accept it."""
 
     __slots__ = ()
 
     description: str
-    """The error text that the author wants, or ''."""
+    """The error text of the template author; empty without one."""
 
     def allows(self, value: Json, budget: Budget) -> bool:
-        """Is the value allowed?
+        """Return True if the value is allowed.
 
-        :raises RequestLimitExceeded: finding out takes more than the budget.
+        :raises RequestLimitExceeded: the check takes more than the budget.
         """
         raise NotImplementedError
 
     def argument(self) -> Json:
-        """What templates write under the key."""
+        """Return the argument as templates write it."""
         raise NotImplementedError
 
     def complaint(self, value: Json) -> str:
-        """What is wrong with a value that is not allowed."""
+        """Return the error for a value that is not allowed."""
         raise NotImplementedError
 
     def demand(self) -> str:
-        """What a value must be, as a sentence about it."""
+        """Return the requirement as a sentence about the value."""
         raise NotImplementedError
 
     def check(self, value: Json, budget: Budget) -> None:
@@ -83,11 +83,11 @@ class Constraint:
             raise Violated(self.description or self.complaint(value))
 
     def problem(self, value: Json) -> str | None:
-        """What is wrong with the value, without repeating it; None if nothing is."""
+        """Return the violation without the value; None if the value is allowed."""
         return None if self.allows(value, Budget(STANDARD)) else self.description or self.demand()
 
     def document(self) -> dict[str, Json]:
-        """The constraint as templates write it."""
+        """Return the constraint as templates write it."""
         document: dict[str, Json] = {self.kind: self.argument()}
         if self.description:
             document['description'] = self.description
@@ -96,7 +96,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Length(Constraint):
-    """How long a text, list or map may be. A bound that is None does not bind."""
+    """Bounds for the length of a text, list or map. None is no bound."""
 
     kind: ClassVar[str] = 'length'
     types: ClassVar[tuple[str, ...]] = ('string', 'comma_delimited_list', 'json')
@@ -129,7 +129,7 @@ class Length(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class Range(Constraint):
-    """Smallest and largest number allowed, both included. A bound that is None does not bind."""
+    """The smallest and the largest allowed number. None is no bound."""
 
     kind: ClassVar[str] = 'range'
     types: ClassVar[tuple[str, ...]] = ('number',)
@@ -161,9 +161,9 @@ class Range(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class Modulo(Constraint):
-    """Which remainder a number must leave.
+    """The required remainder of a number.
 
-    :raises ValueError: no number could satisfy it.
+    :raises ValueError: no number can satisfy it.
     """
 
     kind: ClassVar[str] = 'modulo'
@@ -186,11 +186,11 @@ class Modulo(Constraint):
         """See `Constraint.allows`."""
         if not isinstance(value, int | float):
             return True
-        # As decimals, for 0.3 is a multiple of 0.1 to everybody but the processor.
+        # Decimals, because 0.3 is not a multiple of 0.1 in binary floating point.
         try:
             return not (Decimal(str(value)) - Decimal(str(self.offset))) % Decimal(str(self.step))
         except ArithmeticError:
-            return False  # too large to be divided
+            return False  # Too large for a division.
 
     @override
     def argument(self) -> Json:
@@ -210,7 +210,7 @@ class Modulo(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues(Constraint):
-    """All values that there may be; of a list, all that its items may be."""
+    """The allowed values; for a list, the allowed items."""
 
     kind: ClassVar[str] = 'allowed_values'
     types: ClassVar[tuple[str, ...]] = ('string', 'number', 'boolean', 'comma_delimited_list')
@@ -244,7 +244,7 @@ class AllowedValues(Constraint):
         return f'it must be one of: {self._listed()}'
 
     def _allows(self, item: Json, is_listed: bool) -> bool:
-        # What a text was split into is text, and the author may have written numbers; or the other way round.
+        # Items that were split from a text are text, while the author may have written numbers, or the reverse.
         return item in self.values or (is_listed and str(item) in self.values)
 
     def _listed(self) -> str:
@@ -253,9 +253,9 @@ class AllowedValues(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class AllowedPattern(Constraint):
-    """A regular expression that the whole text must match, in time proportional to the text.
+    """A regular expression that the whole text must match. Matching takes time proportional to the text.
 
-    :raises BadPattern: it is none, or one that cannot be matched so.
+    :raises BadPattern: it is not a regular expression, or cannot be matched in linear time.
     """
 
     kind: ClassVar[str] = 'allowed_pattern'
@@ -291,9 +291,9 @@ class AllowedPattern(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class CustomConstraint(Constraint):
-    """A condition that an installed package knows by name. It holds for each item of a list.
+    """A condition that an installed package defines. It applies to each item of a list.
 
-    :param check: finds out; None where nobody is asked, for what was accepted once is not questioned again.
+    :param check: the check; None accepts every value, because accepted values are not checked again.
     """
 
     kind: ClassVar[str] = 'custom_constraint'
@@ -345,7 +345,7 @@ KINDS: Mapping[str, type[Constraint]] = {
 
 
 def shown(value: Json) -> str:
-    """A value as an error shows it: not longer than a line."""
+    """Return a value for an error, at most one line long."""
     text = str(value)
     return text if len(text) <= SHOWN else text[:SHOWN] + '…'
 

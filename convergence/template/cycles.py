@@ -1,17 +1,17 @@
-"""Finds resources that require each other in a circle."""
+"""Finds circular dependencies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 MOST_CYCLES = 5
-"""Circles told at once; breaking one often breaks others."""
+"""Maximum number of reported cycles. Breaking one often breaks others."""
 
 
 def cycles(requires: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Some circles, each as the names along it, the first name once more at the end; empty if there are none.
+    """Return some cycles as lists of names. The first name stands at the end again.
 
-    Iterative, for a chain may be as long as the template.
+    Iterative, because a chain may be as long as the template.
 
     :param requires: for each name the names it requires, all of which are keys too.
     """
@@ -26,7 +26,7 @@ def cycles(requires: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def _from(start: str, requires: Mapping[str, Sequence[str]], finished: set[str]) -> list[list[str]]:
-    """The circles met on a walk from `start`, depth first, past nothing that is finished."""
+    """Return the cycles on a depth-first walk from `start`. The walk skips finished names."""
     found: list[list[str]] = []
     path = [start]
     positions = {start: 0}
@@ -49,7 +49,7 @@ def _from(start: str, requires: Mapping[str, Sequence[str]], finished: set[str])
 
 
 def in_order(requires: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The names, each after all that it requires. Those in a circle, and those that require one of them, never come.
+    """Yield the names, each after its requirements. Names in a cycle, and names that require them, are left out.
 
     :param requires: as for `cycles`.
     """

@@ -29,13 +29,13 @@ _GROUPPARAMETER_KEYS = ('label', 'description', 'parameters')
 
 
 class Wrong(ValueError):
-    """Something in a declaration is wrong. The text says what; whoever catches it knows the place."""
+    """A declaration is wrong. The text names the error; the caller adds the place."""
 
 
 def declared(
     document: ParsedDocument, section: Mapping[str, Json], version: Version, installation: Installation
 ) -> dict[str, Parameter]:
-    """The parameters that a template declares, without values. What is wrong with them goes to the problems."""
+    """Return the declared parameters without values. Errors go to the problems."""
     result = {}
     for name, declaration in section.items():
         path = ('parameters', name)
@@ -133,7 +133,7 @@ class _Declaration:
             return convert(self._declaration.get(key) or False, ParameterType.BOOLEAN, self._limits) is True
         except BadValue as error:
             self._problem(f'{key} of the parameter {self._name}: {error}', key)
-            return key == 'hidden'  # what may be a secret is treated as one
+            return key == 'hidden'  # Treat the value as a secret if that is not clear.
 
     def _tags(self) -> tuple[str, ...]:
         tags = self._declaration.get('tags')
@@ -160,9 +160,9 @@ class _Declaration:
         return tuple(result)
 
     def _constraint(self, constraint: Json, type_: ParameterType) -> Constraint:
-        """One constraint.
+        """Return one constraint.
 
-        :raises Wrong: it is none.
+        :raises Wrong: it is invalid.
         """
         if not isinstance(constraint, dict):
             raise Wrong('it must be a map')
@@ -184,9 +184,9 @@ class _Declaration:
         return _make(kind, argument, text, type_, self._limits)
 
     def _custom(self, name: Json, description: str) -> Constraint:
-        """A custom constraint.
+        """Return a custom constraint.
 
-        :raises Wrong: there is none of that name.
+        :raises Wrong: it does not exist.
         """
         if not isinstance(name, str) or not name:
             raise Wrong('custom_constraint must be the name of a constraint')
@@ -200,15 +200,15 @@ class _Declaration:
         check = self._checks.get(name)
         if check is None:
             hint = self._document.problems.suggestion(name, self._checks.names())
-            raise Wrong(f'the custom constraint "{name}" is not known to this installation; do without it.{hint}')
+            raise Wrong(f'the custom constraint "{name}" is not known to this installation. Remove it.{hint}')
         return CustomConstraint(name, description, check)
 
 
 def _make(kind: str, argument: Json, description: str, type_: ParameterType, limits: Limits) -> Constraint:
-    """The constraint, of a kind that is known.
+    """Return the constraint of a known kind.
 
     :raises Wrong: the argument does not fit the kind.
-    :raises BadValue: a number is none.
+    :raises BadValue: a number is invalid.
     """
     if kind == 'allowed_pattern':
         if not isinstance(argument, str):
@@ -234,7 +234,7 @@ def _make(kind: str, argument: Json, description: str, type_: ParameterType, lim
 
 
 def _bounded(kind: str, argument: Json, description: str, limits: Limits) -> Constraint:
-    """A range or a length."""
+    """Return a range or length constraint."""
     least, most = _numbers(kind, argument, ('min', 'max'), limits)
     if least is None and most is None:
         raise Wrong(f'{kind} needs min or max')

@@ -24,21 +24,21 @@ from convergence.template.versions import (
 )
 
 MAX_NAME = 255
-"""Characters of a resource name."""
+"""Maximum number of characters of a resource name: the size of the column."""
 
 _KEYS = ('type', 'properties', 'metadata', 'depends_on', 'deletion_policy', 'update_policy', 'description')
 
 
 def resource_keys(version: Version) -> tuple[str, ...]:
-    """What a resource may say in a version of the language."""
+    """Return the keys of a resource in a version of the language."""
     condition = ('condition',) if version.conditions else ()
     return (*_KEYS, *condition, *(('external_id',) if version.date >= EXTERNAL_ID_SINCE else ()))
 
 
 class Definitions:
-    """The definitions of a template's resources, read one by one.
+    """Reads the definitions of a template's resources.
 
-    :ivar asked: for resources, the attributes that somebody asks for.
+    :ivar asked: the used attributes of each resource.
     """
 
     def __init__(self, document: ParsedDocument, version: Version, folder: Folder, conditions: Conditions) -> None:
@@ -52,11 +52,11 @@ class Definitions:
     def read(
         self, section: Mapping[str, Json], scope: Compiling, unchanged: Mapping[str, Definition]
     ) -> dict[str, Definition]:
-        """The definitions, in the order of the template, of the resources that exist.
+        """Return the definitions of the existing resources, in the order of the template.
 
-        What is wrong, also a circle of dependencies, goes to the problems.
+        Errors, including circular dependencies, go to the problems.
 
-        :param unchanged: of resources that are in the template, too, and were read before.
+        :param unchanged: definitions of further resources of the template that were read before.
         """
         definitions = dict(unchanged)
         for each in definitions.values():
@@ -75,7 +75,7 @@ class Definitions:
         return definitions
 
     def ask(self, scope: Compiling) -> None:
-        """Note the attributes that somebody asks for."""
+        """Record used attributes."""
         for resource, attribute in scope.asked:
             self.asked.setdefault(resource, set()).add(attribute)
 
@@ -86,7 +86,7 @@ class Definitions:
         return self.conditions.holds(body['condition'], ('resources', name, 'condition'), own)
 
     def _check_absent(self, name: str, body: Json) -> None:
-        """Nothing is evaluated of a resource that does not exist, but its form is looked at."""
+        """Check the form of a resource that does not exist, without evaluating it."""
         path: Path = ('resources', name)
         self._check_name(name, path)
         if isinstance(body, dict):
@@ -130,7 +130,7 @@ class Definitions:
         if isinstance(type_, str) and type_:
             return type_
         if 'type' not in body and nearly(body, ['type']):
-            return ''  # it is misspelt, which has been told
+            return ''  # The key is misspelt; that is reported already.
         what = 'has no type' if type_ is None else 'has a type that is not text'
         self.document.problem(f'The resource {name} {what}.', ('resources', name, 'type'))
         return ''
@@ -176,7 +176,7 @@ class Definitions:
             self.document.key_problem(message, (*path, key), InvalidTemplateSection)
 
     def _map(self, body: Mapping[str, Json], key: str, path: Path, scope: Compiling) -> Json:
-        """A section of the resource, encoded: a map, or a call that may give one when other resources are there."""
+        """Return a section of the resource, encoded: a map, or a call that may return one later."""
         encoded = self.folder.value(body.get(key), (*path, key), scope)
         if encoded is None:
             return {}
@@ -189,7 +189,7 @@ class Definitions:
         if names is None:
             return
         listed = isinstance(names, list)
-        optional = dataclasses.replace(scope, absence=Absence.NULL)  # what does not exist need not be waited for
+        optional = dataclasses.replace(scope, absence=Absence.NULL)  # A resource that does not exist is no dependency.
         for index, name in enumerate(names if isinstance(names, list) else [names]):
             place = (*path, index) if listed else path
             if not isinstance(name, str):

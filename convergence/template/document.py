@@ -1,4 +1,4 @@
-"""A document: values, and for every one of them the place where it stands."""
+"""A parsed document: values with their places in the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from convergence.template.positions import Mark, Position, Positions
 from convergence.template.problems import Problems
 
 LONGEST_KEY = 255
-"""Characters of a key in the path of an error."""
+"""Maximum number of characters of a key in the path of an error."""
 
 
 class Map(dict[str, Json]):
@@ -20,7 +20,9 @@ class Map(dict[str, Json]):
 
     __slots__ = ('marks',)
 
-    def __init__(self) -> None:  # the class before it would do nothing, at a tenth of the cost of reading a document
+    def __init__(
+        self,
+    ) -> None:  # super().__init__ would do nothing, and would take a tenth of the time of reading a document.
         self.marks: dict[str, Positions] = {}
 
 
@@ -34,23 +36,23 @@ class Items(list[Json]):
 
 
 def plain(value: AnyJson) -> AnyJson:
-    """A value without the places where it stands."""
+    """Return a value without places."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def short(path: Sequence[str | int]) -> tuple[str | int, ...]:
-    """A path as errors show it: a key may be as long as the document."""
+    """Return a path for an error, with long keys cut: a key may be as long as the document."""
     return tuple(f'{key[:LONGEST_KEY]}…' if isinstance(key, str) and len(key) > LONGEST_KEY else key for key in path)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """The text that a document was, and what reading it took of the limits.
+    """The text of a document, and its size as counted against the limits.
 
-    :param nodes: of the document after aliases are expanded. :param length: characters of those that are text.
-    :param has_aliases: whether any part stands for another one.
+    :param nodes: number of nodes after expanding aliases. :param length: characters of the text nodes.
+    :param has_aliases: True if the document uses aliases.
     """
 
     text: str = field(repr=False)
@@ -61,11 +63,11 @@ class ReadText:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What was read, and the list in which its problems are collected.
+    """A document with the collection of its problems.
 
-    :param root: values as JSON; maps and lists know positions if the document was text.
-    :param written: turns a path in `root` into that of the document, where that was arranged otherwise.
-    :param text: None where it was no text, or where it was arranged otherwise.
+    :param root: values as JSON; maps and lists have positions if the document was text.
+    :param written: turns a path in `root` into the path in the text, if the document was rearranged.
+    :param text: the text; None if the document was not text, or was rearranged.
     """
 
     source: str
@@ -75,13 +77,13 @@ class ParsedDocument:
     text: ReadText | None = field(default=None, repr=False, compare=False)
 
     def _path(self, path: Sequence[str | int]) -> tuple[str | int, ...]:
-        """A path as errors show it."""
+        """Return a path for an error."""
         return short(self.written(path) if self.written else path)
 
     def place(self, path: Sequence[str | int]) -> Place:
-        """Where the value at `path` stands, or the nearest thing around it that has a position.
+        """Return the place of the value at `path`, or of the nearest enclosing value with a position.
 
-        A scalar has the position of its value, a map or a list that of its key.
+        The place of a scalar is that of its value; the place of a map or a list is that of its key.
         """
         node: Json = self.root
         found: Mark | None = None
@@ -90,7 +92,7 @@ class ParsedDocument:
                 marks = node.marks[element]
                 node = node[element]
                 scalar = node is not None and not isinstance(node, dict | list)
-                # An unknown last element means that something is missing here: the key of the map is shown.
+                # An unknown last element is missing from the map: show the key of the map.
                 found = marks.value if scalar and index == len(path) - 1 else marks.key
             elif isinstance(node, Items) and isinstance(element, int) and 0 <= element < len(node):
                 found = node.marks[element]
@@ -103,7 +105,7 @@ class ParsedDocument:
         return Place(found.line + 1, found.column + 1, self.source, self._path(path))
 
     def key_place(self, path: Sequence[str | int]) -> Place:
-        """Where the key at the end of `path` stands; otherwise like `place`."""
+        """Return the place of the last key of `path`; otherwise like `place`."""
         node: Json = self.root
         for element in path[:-1]:
             if isinstance(node, dict) and isinstance(element, str):
@@ -122,11 +124,11 @@ class ParsedDocument:
         path: Sequence[str | int],
         kind: type[StackValidationFailed] = StackValidationFailed,
     ) -> None:
-        """Remember that the value at `path` is wrong."""
+        """Report an error at the value of `path`."""
         self.problems.add(message, self.place(path), kind)
 
     def key_warning(self, message: str, path: Sequence[str | int]) -> None:
-        """Remember that what the key at the end of `path` has is probably not what its author means."""
+        """Report a warning at the last key of `path`."""
         self.problems.warn(message, self.key_place(path))
 
     def key_problem(
@@ -135,5 +137,5 @@ class ParsedDocument:
         path: Sequence[str | int],
         kind: type[StackValidationFailed] = StackValidationFailed,
     ) -> None:
-        """Remember that the key at the end of `path` is wrong."""
+        """Report an error at the last key of `path`."""
         self.problems.add(message, self.key_place(path), kind)

@@ -1,8 +1,8 @@
-"""How a partly evaluated value is written as plain JSON.
+"""The encoding of partly evaluated values as plain JSON.
 
 A function that waits for other resources is ``{"$fn": [code, argument]}``. A map of the user with a key that begins
-with ``$`` is wrapped as ``{"$map": {…}}``. Every other value stands for itself. So whatever a user sends, in a
-template, a parameter or a file, it is never taken for a function: only `call` makes one.
+with ``$`` is wrapped as ``{"$map": {…}}``. All other values stay the same. Data of the user, in a template, a parameter
+or a file, can therefore never become a function: only `call` creates one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ MARK = '$'
 
 
 def call(code: str, argument: Json) -> dict[str, Json]:
-    """The encoding of a function.
+    """Return the encoding of a function.
 
-    :param code: name of the function's meaning, which may differ between versions of the language.
-    :param argument: encoded.
+    :param code: code of the function's meaning, which may differ between versions of the language.
+    :param argument: the encoded argument.
     """
     return {FUNCTION: [code, argument]}
 
 
 def wrap(entries: dict[str, Json]) -> dict[str, Json]:
-    """The encoding of a map whose values are encoded already."""
+    """Return the encoding of a map with encoded values."""
     for key in entries:
         if key.startswith(MARK):
             return {MAP: entries}
@@ -33,7 +33,7 @@ def wrap(entries: dict[str, Json]) -> dict[str, Json]:
 
 
 def function_of(encoded: Json) -> tuple[str, Json] | None:
-    """Code and encoded argument if this is a function, else None."""
+    """Return code and encoded argument of a function; None for other values."""
     if isinstance(encoded, dict) and len(encoded) == 1:
         found = encoded.get(FUNCTION)
         if isinstance(found, list):
@@ -44,7 +44,7 @@ def function_of(encoded: Json) -> tuple[str, Json] | None:
 
 
 def entries_of(encoded: Json) -> dict[str, Json] | None:
-    """Keys and encoded values if this is a map of the user, else None."""
+    """Return keys and encoded values of a map of the user; None for other values."""
     if not isinstance(encoded, dict) or function_of(encoded):
         return None
     inner = encoded.get(MAP)
@@ -52,9 +52,9 @@ def entries_of(encoded: Json) -> dict[str, Json] | None:
 
 
 def encode(literal: Json, budget: Budget, subject: str) -> Json:
-    """Literal data, encoded as a copy.
+    """Return an encoded copy of literal data.
 
-    :param subject: where the data comes from, for the error.
+    :param subject: the origin of the data, for the error.
     :raises RequestLimitExceeded: the data would make the document too large.
     """
     if isinstance(literal, str):
@@ -70,7 +70,7 @@ def encode(literal: Json, budget: Budget, subject: str) -> Json:
 
 
 def decode(encoded: Json) -> Json:
-    """The literal data that `encoded` was made from. It must not contain a function."""
+    """Return the literal data of `encoded`, which must not contain a function."""
     if isinstance(encoded, dict):
         entries = entries_of(encoded)
         assert entries is not None, 'a function cannot be decoded'
@@ -81,7 +81,7 @@ def decode(encoded: Json) -> Json:
 
 
 def escaped(plain: Json, levels: int = 3) -> Json:
-    """Literal data as if it were encoded, some levels deep, for whoever only looks that far.
+    """Encode the outer levels of literal data, for callers that read only those.
 
     Without it a map of the user could be taken for a function.
     """

@@ -1,4 +1,4 @@
-"""Environments: what travels with a template and says how it is to be understood here."""
+"""Environments: parameters, type mappings and policies that accompany a template."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WordT = TypeVar('WordT', bound=enum.StrEnum)
 
 
 class Strategy(enum.StrEnum):
-    """What becomes of two values of a parameter when environment files are merged."""
+    """The rule for merging two values of a parameter from environment files."""
 
     OVERWRITE = 'overwrite'
     MERGE = 'merge'
@@ -39,15 +39,15 @@ class Strategy(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What an environment says.
+    """A parsed environment.
 
-    :param parameters: values, by name; each name must be declared.
-    :param defaults: values for those that the template happens to declare.
-    :param mappings: which type stands for which.
-    :param drift_policies: by type; what it leads to that objects are found otherwise than they were made.
-    :param encrypted: names of parameters that are hidden, whatever the template says.
-    :param sinks: names or ids of webhooks that are to tell what happens to the stack.
-    :param strategies: how the parameters are merged with those of files before, by name; ``default`` is for the others.
+    :param parameters: values by name; the template must declare each name.
+    :param defaults: values by name for parameters that the template may declare.
+    :param mappings: the mappings of types.
+    :param drift_policies: reactions to drift, by type.
+    :param encrypted: names of parameters that are hidden, regardless of the template.
+    :param sinks: names or ids of webhooks for the events of the stack.
+    :param strategies: merge strategies by parameter name; ``default`` applies to the others.
     """
 
     document: ParsedDocument
@@ -63,10 +63,10 @@ class Environment:
 def read_environment(
     source: str | Mapping[str, Any] | None, limits: Limits, problems: Problems, name: str = NAME
 ) -> Environment:
-    """The environment. None and empty text are an empty one.
+    """Read an environment. None and empty text are an empty one.
 
-    :param name: what to call it in errors.
-    :raises StackValidationFailed: nothing can be made of it. Lesser problems are added to `problems`.
+    :param name: name of the environment in errors.
+    :raises StackValidationFailed: it cannot be read. Lesser problems are added to `problems`.
     :raises RequestLimitExceeded: too large, too deep.
     """
     document = read(source or {}, name, limits, problems)
@@ -115,7 +115,7 @@ def _sinks(content: Json) -> Iterator[str]:
 
 
 def _check_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
-    """Accepting a sink that no event reaches would be a promise nobody keeps."""
+    """Read the event sinks. Only webhooks are accepted, because no event would reach other sinks."""
     for index, sink in enumerate(sinks):
         type_ = sink.get('type') if isinstance(sink, dict) else None
         if not isinstance(type_, str):
@@ -137,9 +137,9 @@ def _check_sinks(document: ParsedDocument, sinks: list[Json]) -> None:
 
 
 def _chosen(document: ParsedDocument, section: str, content: Json, what: str, kind: type[WordT]) -> dict[str, WordT]:
-    """What a section chooses for each name, as members of an enumeration.
+    """Return the member of an enumeration that a section chooses for each name.
 
-    :param what: what is chosen, for the problem with a word that is none of them.
+    :param what: description of the choice, for the error about an unknown word.
     """
     chosen: dict[str, WordT] = {}
     for name, word in content.items() if isinstance(content, dict) else ():

@@ -1,4 +1,4 @@
-"""Gives the remaining functions of a definition their values, or looks which they may be."""
+"""Evaluates the remaining functions of a definition, fully or as far as possible."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Unknown(enum.Enum):
 
 UNKNOWN: Final = Unknown.UNKNOWN
 Previewed: TypeAlias = Any
-"""A JSON value as far as it can be known: something else stands in it for what cannot, `UNKNOWN` for example."""
-"""Stands, in a preview, for a value that cannot be known yet."""
+"""A JSON value in which placeholders such as `UNKNOWN` stand for unknown parts."""
+"""The placeholder for a value that is not known yet, in a preview."""
 
 TOO_DEEP = 'The value of a function is nested too deeply.'
 
@@ -49,15 +49,15 @@ def resolve(
     budget: Budget | None = None,
     hidden: Collection[Path] = (),
 ) -> Json:
-    """The value, with every function evaluated.
+    """Return the value with all functions evaluated.
 
     :param encoded: `properties` or `metadata` of a definition, or the value of an output.
-    :param inputs: by name, the outputs of at least the resources that the value refers to.
+    :param inputs: outputs by resource name, of at least the resources that the value refers to.
     :param yaql: evaluates expressions; without it a value with an expression cannot be resolved.
-    :param budget: what several values may cost together; None: the standard limits for this one.
-    :param hidden: where values stand that nobody may see; errors do not tell them.
+    :param budget: the common limits of several values; None: the standard limits for this value.
+    :param hidden: paths of secret values; errors do not show them.
     :raises UnresolvedReference: an input is missing, or an attribute could not be read.
-    :raises EvaluationFailed: a function cannot work with what it was given.
+    :raises EvaluationFailed: a function does not accept its argument.
     :raises RequestLimitExceeded: the value would be too large.
     """
     try:
@@ -71,12 +71,12 @@ def resolve(
 def preview(
     encoded: Json, inputs: Mapping[str, Output], yaql: Yaql | None = None, hidden: Collection[Path] = ()
 ) -> Previewed:
-    """The value as far as it can be known, with `UNKNOWN` in place of each function that cannot be evaluated yet.
+    """Return the value with `UNKNOWN` in place of each function that cannot be evaluated yet.
 
-    :param inputs: outputs that are known already, by name; may be empty.
+    :param inputs: known outputs by resource name; may be empty.
     :param yaql: evaluates expressions; without it their values count as unknown.
     :param hidden: as for `resolve`.
-    :raises EvaluationFailed: a function certainly cannot work with what it was given.
+    :raises EvaluationFailed: a function cannot accept its argument, regardless of unknown values.
     :raises RequestLimitExceeded: the value would be too large.
     """
     try:
@@ -87,9 +87,9 @@ def preview(
 
 
 def references(encoded: Json) -> tuple[set[str], dict[str, set[str]]]:
-    """What the remaining functions refer to.
+    """Return the references of the remaining functions.
 
-    :return: names of resources whose reference id is used; for other names the attributes used, '' meaning all.
+    :return: names of resources whose reference id is used, and the used attributes by resource (empty: all).
     """
     names: set[str] = set()
     attributes: dict[str, set[str]] = {}
@@ -125,9 +125,9 @@ def _function(code: str) -> Function:
 
 
 def _discreetly(encoded: Json, hidden: frozenset[Path], evaluate: Callable[[Json], Any], path: Path = ()) -> Previewed:
-    """The value of a part; what fails at a hidden place does not tell with what.
+    """Return the value of a part. Errors at a secret path do not show values.
 
-    :param path: where the part stands.
+    :param path: the path of the part.
     """
     below = frozenset(place for place in hidden if place[: len(path)] == path)
     if not below:
@@ -166,7 +166,7 @@ def _resolve(encoded: Json, scope: Evaluating) -> Json:
 
 
 def _evaluated(code: str, argument: Json, scope: Evaluating) -> Json:
-    """The value of a call, paid for."""
+    """Return the value of a call, and charge the budget."""
     function = _function(code)
     value = function.evaluate(argument, scope)
     reference = function.reference(argument)
@@ -193,7 +193,7 @@ def _preview(encoded: Json, scope: Evaluating) -> Previewed:
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether anything in a value is not known yet."""
+    """Return True if a value contains `UNKNOWN`."""
     if isinstance(value, dict):
         return any(has_unknown(inner) for inner in value.values())
     if isinstance(value, list):

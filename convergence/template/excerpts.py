@@ -1,7 +1,7 @@
-"""Shows the line of a document in which something is wrong, with a caret under the place.
+"""Excerpts: the line of an error with a caret under the place.
 
-An excerpt is read by whoever sent the document, but it also ends up in terminals, logs and reports. So it holds no
-character that would move a cursor, and nothing of the values of parameters, which may be secrets.
+The author of the document reads an excerpt, but terminals, logs and reports receive it as well. An excerpt therefore
+holds no control characters, and no values of parameters, which may be secrets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from convergence.errors import Place
 
 WIDTH = 100
-"""Characters of a line that are shown; a document may be one long line."""
+"""Maximum number of characters of an excerpt. A document may be one long line."""
 
 _BREAKS = re.compile('\r\n|[\n\r\x85\u2028\u2029]')
 _VERSION_KEYS = re.compile(r"""(heat_template_version|AWSTemplateFormatVersion|HeatTemplateFormatVersion)["']?\s*:""")
@@ -25,14 +25,14 @@ _LEFT_OUT = '…'
 
 
 class Excerpts:
-    """Makes excerpts of one text."""
+    """Cuts excerpts from one text."""
 
     def __init__(self, text: str) -> None:
         self._lines = _BREAKS.split(text.removeprefix('\ufeff'))
         self._is_template = _VERSION_KEYS.search(text) is not None
 
     def at(self, place: Place) -> str:
-        """Two lines: the one at `place` behind its number, and a caret below. Empty if there is no such line."""
+        """Return two lines: the numbered line at `place`, and a caret. Empty if the line does not exist."""
         if not 0 < place.line <= len(self._lines):
             return ''
         line = self._lines[place.line - 1]
@@ -42,7 +42,7 @@ class Excerpts:
         return f'{number} | {line.rstrip()}\n{" " * len(number)} | {gap}^'
 
     def _harmless(self, line: str, path: Sequence[str | int]) -> str:
-        """The line without the values of parameters. Where nothing is known of the place, all may be values."""
+        """Return the line without the values of parameters. In an unknown place, every text may be a value."""
         about_parameters = not path or path[0] in _PARAMETERS
         if not self._is_template:
             return _until(line, _KEY.search(line)) if about_parameters else line
@@ -53,7 +53,7 @@ class Excerpts:
 
 
 def _until(line: str, found: re.Match[str] | None) -> str:
-    """What stands before a value, and a sign for the value."""
+    """Return the text before a value, and a placeholder for the value."""
     if found is None:
         return _LEFT_OUT
     kept = line[: found.end()]
@@ -61,7 +61,7 @@ def _until(line: str, found: re.Match[str] | None) -> str:
 
 
 def _around(line: str, column: int) -> tuple[str, int]:
-    """The part of a line that is shown, printable, and the column in it."""
+    """Return the printable part of a line, and the column in it."""
     column = max(0, min(column, len(line)))
     first = max(0, min(column - WIDTH // 2, len(line) - WIDTH))
     shown = line[first : first + WIDTH]
@@ -76,7 +76,7 @@ def _stand_in(character: str) -> str:
 
 
 def _cells(character: str) -> int:
-    """Columns of a terminal that a character takes."""
+    """Return the number of terminal columns of a character."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in 'WF' else 1

@@ -1,4 +1,4 @@
-"""Walks through values of a template and replaces the functions: by their values, or by calls that remain."""
+"""Replaces the functions in the values of a template: by their values, or by remaining calls."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ReadCondition = Callable[[Json, Path, Compiling], Json]
 
 
 class Folder:
-    """Folds the values of one document. What is wrong goes to the problems of the document.
+    """Folds the values of one document. Errors go to the problems of the document.
 
-    :param functions: by name; every other map with one key is data.
+    :param functions: functions by name; other maps with one key are data.
     :param condition: reads conditions.
-    :param lookalikes: looks at those maps.
+    :param lookalikes: checks those maps for misspelt functions.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class Folder:
         self.condition = condition
 
     def value(self, node: Json, path: Path, scope: Compiling) -> Json:
-        """The value of a whole section, encoded; null if nothing is left of it.
+        """Return the encoded value of a whole section; null if it was dropped.
 
-        :param path: where it stands.
-        :raises RequestLimitExceeded: it would be too large.
+        :param path: its path.
+        :raises RequestLimitExceeded: the value is too large.
         """
         encoded = self.fold(node, path, scope)
         return None if encoded is DROPPED else encoded
 
     def fold(self, node: Json, path: Path, scope: Compiling) -> Json:
-        """A part of a section, encoded, or `DROPPED`. What is wrong becomes null.
+        """Return a part of a section, encoded, or `DROPPED`. Invalid parts become null.
 
-        :raises RequestLimitExceeded: it would be too large.
+        :raises RequestLimitExceeded: the value is too large.
         """
         if isinstance(node, dict):
             if len(node) == 1:
@@ -77,14 +77,14 @@ class Folder:
             if DROPPED not in items:
                 return items
             if any(place[: len(path)] == path for place in scope.hidden):
-                scope.hidden.add(path)  # the places behind it have moved
+                scope.hidden.add(path)  # The places after the dropped item have moved.
             return [item for item in items if item is not DROPPED]
         return node
 
     def argument(self, node: Json, path: Path, scope: Compiling) -> tuple[Json, bool]:
-        """The argument of a call, encoded, and whether it holds no call any more.
+        """Return the encoded argument of a call, and True if it contains no call.
 
-        :raises Refused: something in it is wrong; that has been told.
+        :raises Refused: a part of it is wrong; the problem is reported already.
         """
         remaining, refused = self._remaining, self._refused
         encoded = self.value(node, path, scope)
@@ -104,19 +104,19 @@ class Folder:
             self._refused += 1
             return None
         except EvaluationFailed as error:
-            told = str(error) if scope.hidden_reads.count == reads else concealed_failure(function.name, error)
+            message = str(error) if scope.hidden_reads.count == reads else concealed_failure(function.name, error)
             if scope.keeps_failures and not error.is_of_form:
-                self._document.key_warning(f'This cannot succeed: {told}', path)
+                self._document.key_warning(f'This cannot succeed: {message}', path)
                 self._remaining += 1
-                return call(FailedCall.code, told)
+                return call(FailedCall.code, message)
             self._refused += 1
             where = self._document.key_problem if error.key else self._document.problem
-            where(told, (*path, error.key) if error.key else path, error.kind)
+            where(message, (*path, error.key) if error.key else path, error.kind)
             return None
         finally:
             self._depth -= 1
         if hidden and not self._depth:
-            # Whether something is there at all is to be seen in what it would stand in.
+            # The enclosing value shows that an item is missing.
             is_visible = scope.hidden_reads.left_out != left_out and len(path) > SECTION + 1
             scope.hidden.add(path[:-2] if is_visible else path[:-1])
         if is_call(result):
@@ -125,7 +125,7 @@ class Folder:
 
 
 SECTION = 3
-"""Steps of the path to what is folded as a whole, such as ``resources.web.properties``."""
+"""Number of steps in the path of a whole section, such as ``resources.web.properties``."""
 
 NAMED_BY_HIDDEN = (
     '{}: the name of a resource or attribute must not be computed from a hidden parameter: names are shown.'
@@ -133,9 +133,9 @@ NAMED_BY_HIDDEN = (
 
 
 def concealed_failure(name: str, error: EvaluationFailed) -> str:
-    """What is told of an evaluation that failed with values which nobody may see.
+    """Return the error for an evaluation that failed with secret values.
 
-    :param name: of the function.
+    :param name: name of the function.
     """
     if str(error) == NAMED_BY_HIDDEN.format(name):
         return str(error)
@@ -143,7 +143,7 @@ def concealed_failure(name: str, error: EvaluationFailed) -> str:
 
 
 def _names(function: Function, argument: Json) -> list[Json]:
-    """Those parts of an argument, as it stands in the template, that are names."""
+    """Return the parts of an unevaluated argument that are names."""
     if not function.names:
         return []
     return argument[: function.names] if isinstance(argument, list) else [argument]

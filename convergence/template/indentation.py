@@ -1,6 +1,7 @@
-"""Finds what stands beside the thing that it belongs to, for its lines are not indented, and reads it as it is meant.
+"""Detects missing indentation: entries that stand beside their section instead of below it.
 
-The mistake is told once, where it begins; everything that it would be taken for further down is a consequence.
+The error is reported once, at its beginning. The document is then read as if it were indented, so that no further
+errors follow.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from convergence.core.model import Json
 from convergence.template.document import Map, ParsedDocument
 
 _INNER = ('properties', 'metadata')
-"""Keys of a resource below which there are maps with any keys."""
+"""Keys of a resource whose values are maps with any keys."""
 
 
 def indented(
     document: ParsedDocument, sections: Collection[str], keys: Mapping[str, Collection[str]]
 ) -> ParsedDocument:
-    """The document with each key where it is meant to be. What was elsewhere goes to the problems.
+    """Return the document with each key in its intended place. Moved keys go to the problems.
 
     :param sections: names of all sections.
-    :param keys: for each section that has entries by name, what an entry may say.
+    :param keys: for each section with named entries, the keys of an entry.
     """
     root = document.root
     if not isinstance(root, Map):
-        return document  # whoever did not write text has indented nothing
+        return document  # Only text can be indented wrongly.
     strays = [name for name in keys if root.get(name, ...) is None and _behind(root, name, sections, others=True)]
     for section in strays:
         root = _moved(document, root, section, _behind(root, section, sections, others=True), ())
@@ -61,9 +62,9 @@ def _with_inner(document: ParsedDocument, resources: Map, known: Collection[str]
 
 
 def _behind(entries: Map, name: str, known: Collection[str], *, others: bool) -> list[str]:
-    """The keys that follow a key directly and belong below it.
+    """Return the keys that directly follow a key and belong below it.
 
-    :param others: they are those that are not known here; otherwise those that are.
+    :param others: True for keys that are unknown here; False for known ones.
     """
     names = list(entries)
     found: list[str] = []
@@ -75,7 +76,7 @@ def _behind(entries: Map, name: str, known: Collection[str], *, others: bool) ->
 
 
 def _moved(document: ParsedDocument, entries: Map, owner: str, names: list[str], path: tuple[str, ...]) -> Map:
-    """A map in which some keys are below another one, which had nothing; the problem is told."""
+    """Return a map with some keys moved below an empty one, and report the problem."""
     many = f'{", ".join(names[:-1])} and {names[-1]} stand' if len(names) > 1 else f'{names[0]} stands'
     them = 'them' if len(names) > 1 else 'it'
     document.key_problem(f'{many} beside {owner}, which is empty; indent {them} further.', (*path, names[0]))

@@ -1,4 +1,4 @@
-"""What a template finds where it is read: everything that does not depend on who sent it."""
+"""The settings of the reading process that do not depend on the user."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from convergence.template.secrets import SecretPolicy
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the one who reads templates sets and has.
+    """The settings for reading templates.
 
-    :param limits: what a template may cost.
-    :param checks: the custom constraints that there are. None accepts every name and value of a custom constraint:
-        for what was accepted once is not questioned again.
+    :param limits: the limits of a template.
+    :param checks: the custom constraints. None accepts every name and value, because accepted templates are not
+        checked again.
     :param yaql: evaluates expressions. None leaves them to be evaluated later.
-    :param discretion: what the attributes of resource types may tell of hidden properties. None: whatever there is.
+    :param discretion: the attributes of resource types that may reveal hidden properties. None: all of them.
     """
 
     limits: Limits = STANDARD

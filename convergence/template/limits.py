@@ -1,4 +1,4 @@
-"""What a document may cost. Every limit exists because somebody may send a document made to exhaust us.
+"""Limits for documents. Each limit stops a document that is built to exhaust memory or time.
 
 Sizes are counted on the *expanded* document: aliases, merge keys and repeated parameters multiply a small text.
 """
@@ -20,12 +20,12 @@ class Limits:
     :param max_depth: how deeply maps and lists may be nested.
     :param max_nodes: maps, lists, keys and values of a document after aliases and merge keys are expanded.
     :param max_aliases: how many times a document may use `*alias`.
-    :param max_expanded_bytes: memory for what parameters, files and functions fill in: each character counts as one
+    :param max_expanded_bytes: memory for the values of parameters, files and functions: each character counts as one
         byte, each value and each key of a map as `ITEM_BYTES` more.
     :param max_number_length: characters of a number.
     :param max_resources: resources of a template.
-    :param max_steps: steps spent on functions, matching patterns and replacing text; some ten million take a second.
-    :param max_names: files, and parameters, that a request may bring along, of each kind.
+    :param max_steps: steps spent on functions, matching patterns and replacing text; about ten million take a second.
+    :param max_names: files of a request, and parameters of a request.
     :param max_stored_bytes: what one resource may store of each kind (properties, metadata, an attribute), as JSON.
     """
 
@@ -41,9 +41,9 @@ class Limits:
     max_stored_bytes: int = 1_048_576
 
     def check_names(self, what: str, *groups: Collection[str]) -> None:
-        """Refuse more names than anybody needs, before anything is done with each of them.
+        """Refuse too many names before they are processed.
 
-        :param what: of what they are, as the subject of an error.
+        :param what: description of the names, as the subject of an error.
         :raises RequestLimitExceeded: one of the groups is too large.
         """
         most = max(map(len, groups), default=0)
@@ -52,23 +52,23 @@ class Limits:
 
 
 ITEM_BYTES = 64
-"""Memory that a value takes besides its text: a small list costs as much as a line of text."""
+"""Bytes that a value takes besides its text: a small list takes as much memory as a line of text."""
 CALL_STEPS = 10
-"""What a call of a function costs whatever it does."""
+"""Steps that every call of a function takes."""
 REPLACEMENT_STEPS = 60
-"""What it costs to replace keys in a text however short it is."""
+"""Minimum number of steps of a replacement in a text."""
 COMPARISON_STEPS = 30
-"""What it costs to tell whether an item is like another one, for which it is written as JSON."""
+"""Steps of comparing two items, which are written as JSON."""
 
 STANDARD = Limits()
-"""What applies where nobody says otherwise."""
+"""The default limits."""
 
 
 def exceeded(limit: str, allowed: int, subject: str, place: Place | None = None) -> RequestLimitExceeded:
-    """The error for something that is larger than a limit.
+    """Return the error for an exceeded limit.
 
     :param limit: the field of `Limits`.
-    :param subject: what is too large, as a sentence without its end, for example ``The template has 7 bytes``.
+    :param subject: the beginning of a sentence, for example ``The template has 7 bytes``.
     """
     where = f'{place}: ' if place else ''
     return RequestLimitExceeded(f'{where}{subject}; the limit {limit} is {allowed}.')
@@ -76,7 +76,7 @@ def exceeded(limit: str, allowed: int, subject: str, place: Place | None = None)
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What something has taken of a `Budget`."""
+    """The used part of a `Budget`."""
 
     steps: int = 0
     text: int = 0
@@ -89,7 +89,7 @@ class Spent:
 
 
 class Budget:
-    """What is left of the limits that several parts of one call share."""
+    """The remaining part of the limits that several parts of one call share."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -97,11 +97,11 @@ class Budget:
         self._steps = limits.max_steps
 
     def spend_text(self, length: int, subject: str) -> None:
-        """Account for text about to be made.
+        """Charge for text before it is created.
 
         :param length: characters.
-        :param subject: who makes it, for the error.
-        :raises RequestLimitExceeded: all text together would be longer than `max_expanded_bytes`.
+        :param subject: its creator, for the error.
+        :raises RequestLimitExceeded: all text together exceeds `max_expanded_bytes`.
         """
         self._text -= length
         if self._text < 0:
@@ -112,9 +112,9 @@ class Budget:
             )
 
     def spend_value(self, value: Any, subject: str) -> None:
-        """Account for a value that was made, as large as it is in memory when nothing in it is shared.
+        """Charge for a created value by its size in memory without sharing.
 
-        :raises RequestLimitExceeded: all that was made would be larger than `max_expanded_bytes`.
+        :raises RequestLimitExceeded: all values together exceed `max_expanded_bytes`.
         """
         pending, count = [value], 0
         while pending:
@@ -132,30 +132,30 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What was taken so far."""
+        """The used part so far."""
         return Spent(self.limits.max_steps - self._steps, self.limits.max_expanded_bytes - self._text)
 
     def spend(self, spent: Spent, subject: str) -> None:
-        """Account for what was taken elsewhere.
+        """Charge for usage that another budget counted.
 
-        :raises RequestLimitExceeded: there is less left.
+        :raises RequestLimitExceeded: the remaining budget is smaller.
         """
         self.spend_steps(spent.steps, subject)
         self.spend_text(spent.text, subject)
 
     @property
     def steps_left(self) -> int:
-        """How many steps may still be taken."""
+        """The number of remaining steps."""
         return max(self._steps, 0)
 
     def use_up_steps(self, steps: int) -> None:
-        """Account for work that was done already; what there is not cannot be taken."""
+        """Charge for work that is done already, at most the remaining steps."""
         self._steps = max(self._steps - steps, 0)
 
     def spend_steps(self, steps: int, subject: str) -> None:
-        """Account for work about to be done.
+        """Charge for work before it is done.
 
-        :raises RequestLimitExceeded: all work together would be more than `max_steps`.
+        :raises RequestLimitExceeded: all work together exceeds `max_steps`.
         """
         self._steps -= steps
         if self._steps < 0:

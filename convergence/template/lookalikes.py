@@ -1,7 +1,7 @@
-"""Finds what looks like a call of a function and is none in the version of the template.
+"""Finds maps that look like function calls but are data in the version of the template.
 
-As data it would go its way without a word: into a property, an output, a server. So what is a function in another
-version or dialect is refused, and what is nearly the name of one is warned of.
+Such a map would silently become a property, an output or the data of a server. A function of another version or dialect
+is therefore an error, and a misspelt name of a function is a warning.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from convergence.template.document import ParsedDocument
 from convergence.template.versions import DIALECTS, HEAT_KEY, KEY, VERSIONS, Version
 
 MOST_COMPARED = 100
-"""Different names of one document that are compared with those of functions. Comparing costs time."""
+"""Maximum number of names in a document that are compared with those of functions. Each comparison takes time."""
 
 LONGEST_COMPARED = 32
-"""Characters. No name of a function is half as long."""
+"""Maximum number of characters of a compared name. No name of a function is half as long."""
 
 _LIKENESS = 0.8
 _SHORTEST = 5
-"""Characters of a name from which on one that is nearly the same is taken for a slip."""
+"""Minimum number of characters of a name that can count as misspelt."""
 
 _ORDINARY = frozenset({'if', 'filter', 'contains', 'digest'})
-"""Words that people use as keys, as they are and slightly changed."""
+"""Names of functions that are also ordinary words, which users write as keys."""
 
 _INSTEAD = {
     'Ref': 'get_resource or get_param',
@@ -47,7 +47,7 @@ _INSTEAD = {
     'resource_facade': 'Fn::ResourceFacade',
     'if': 'Fn::If',
 }
-"""What to write in the other dialect, or in later versions."""
+"""The replacement in the other dialect, or in later versions."""
 
 HasShape = Callable[[Json], bool]
 
@@ -57,12 +57,12 @@ def _texts(argument: Json) -> bool:
 
 
 def _items(least: int, most: int | None = None) -> HasShape:
-    """A list of so many items."""
+    """Return the shape of a list with a number of items."""
     return lambda argument: isinstance(argument, list) and least <= len(argument) <= (most or len(argument))
 
 
 def _keys(*required: str) -> HasShape:
-    """A map with at least these keys."""
+    """Return the shape of a map with at least these keys."""
     return lambda argument: isinstance(argument, dict) and all(key in argument for key in required)
 
 
@@ -94,11 +94,11 @@ SHAPES: Mapping[str, HasShape] = {
     'or': _items(2),
     'not': lambda argument: isinstance(argument, str | dict),
 }
-"""How the argument of a function looks, as far as a glance tells. Those that are missing take anything."""
+"""The outer shapes of function arguments. Missing functions accept any argument."""
 
 
 class Lookalikes:
-    """Looks at the maps with one key that are no calls, in one document."""
+    """Checks the maps with one key that are no calls, in one document."""
 
     def __init__(self, document: ParsedDocument, version: Version) -> None:
         self._document = document
@@ -107,11 +107,11 @@ class Lookalikes:
         self._near: dict[str, tuple[str, ...]] = {}
 
     def refuse(self, name: str, argument: Json, path: Path) -> bool:
-        """Whether this is taken for a call, and so for a mistake. That, or a warning, goes to the problems.
+        """Report a map that looks like a call. Return True for an error, False for a warning or none.
 
-        :param name: the only key of a map.
-        :param argument: what it has, as it stands in the template.
-        :param path: where the argument stands.
+        :param name: the only key of the map.
+        :param argument: its unevaluated value.
+        :param path: the path of the value.
         """
         if name in self._foreign:
             if not _fits(name, argument):
@@ -129,7 +129,7 @@ class Lookalikes:
         return False
 
     def _names_near(self, name: str) -> tuple[str, ...]:
-        """Functions of the version that are nearly called so, the nearest first."""
+        """Return the functions of the version with similar names, the most similar first."""
         if name not in self._near:
             if len(name) > LONGEST_COMPARED or len(self._near) >= MOST_COMPARED:
                 return ()
@@ -156,22 +156,22 @@ def _fits(name: str, argument: Json) -> bool:
 
 @functools.cache
 def function_names() -> frozenset[str]:
-    """The names of all functions, of whatever version."""
+    """Return the names of the functions of all versions."""
     return frozenset(name for table in DIALECTS.values() for version in table.values() for name in version.functions)
 
 
 @functools.cache
 def _foreign(key: str, date: str) -> Mapping[str, str]:
-    """For a version, the functions that only others have, and what is told to somebody who uses one."""
+    """Return the functions that a version lacks and others have, each with its error text."""
     own = DIALECTS[key][date]
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for other_key, versions in DIALECTS.items():
         for version in versions.values():
             for name in {**version.functions, **(version.conditions if version.is_cloud else {})}:
-                if name in own.functions or name in own.conditions or name in told or name == 'Condition':
+                if name in own.functions or name in own.conditions or name in reasons or name == 'Condition':
                     continue
-                told[name] = _reason(name, own, other_key, version)
-    return told
+                reasons[name] = _reason(name, own, other_key, version)
+    return reasons
 
 
 def _reason(name: str, own: Version, key: str, version: Version) -> str:

@@ -1,4 +1,4 @@
-"""The section `resource_registry` of an environment: which type stands for which, what holds for single resources."""
+"""The section `resource_registry` of an environment: mappings of types, and settings of single resources."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from convergence.template.document import ParsedDocument
 
 SECTION = 'resource_registry'
 TEMPLATE_ENDINGS = ('.yaml', '.template')
-"""How the name of a type ends that is a template."""
+"""The endings of type names that are templates."""
 
 LONGEST_CHAIN = 32
-"""Types that stand for each other one after the other. A longer chain is a circle, or the names grow without end."""
+"""Maximum length of a chain of mappings. A longer chain is a cycle, or its names grow without end."""
 
 _WILD = re.compile(r'[*?[]')
 _DEAR = re.compile(r'[?[]')
 _PATTERN_STEPS = 200
-"""What it costs at most to prepare a pattern that has more than ``*``, beside its length."""
+"""Steps of preparing a pattern with more signs than ``*``, besides its length."""
 _MATCH_STEPS = 5
-"""What it costs to look whether a pattern fits a name."""
+"""Steps of matching a pattern with a name."""
 
 _SINGLE = ('hooks', 'restricted_actions', 'base_url', 'drift_policy')
-"""Keys of one resource that are no types."""
+"""The keys of a resource that are not types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is said about the resources that a name, or a pattern, fits.
+    """The settings for the resources that match a name or pattern.
 
-    :param types: as in `Mappings`, for these resources only.
-    :param within: for the resources in a nested stack that such a resource is.
+    :param types: like `Mappings.types`, for these resources only.
+    :param within: settings for the resources in their nested stacks.
     """
 
     types: Mapping[str, str] = field(default_factory=dict)
@@ -48,11 +48,11 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Mappings:
-    """What stands for what.
+    """The mappings of types, and the settings of resources.
 
-    :param types: by type name, or by its beginning and ``*``; another type, or the path of a template.
-    :param overrides: by the name of a resource, or a pattern; see `fits`.
-    :param base_url: where paths of templates begin.
+    :param types: another type, or the path of a template, by type name or by its beginning and ``*``.
+    :param overrides: settings by the name of a resource, or a pattern; see `fits`.
+    :param base_url: the base of paths of templates.
     """
 
     types: Mapping[str, str] = field(default_factory=dict)
@@ -69,15 +69,14 @@ class Mappings:
         object.__setattr__(self, '_cost', 1 + _MATCH_STEPS * len(patterns) + len(self.types) + dear)
 
     def cost(self) -> int:
-        """Steps that all questions about one resource, asked one after the other, take at most."""
+        """Return the maximum number of steps for all lookups of one resource."""
         return self._cost
 
     def implementation(self, name: str, type_: str, files: Mapping[str, str]) -> str | None:
-        """The type, or the path of the template, that a resource really is; None if that never comes to an end.
+        """Return the implementing type of a resource, or the path of a template; None for a cycle.
 
-        :param type_: as the template writes it.
-        :param files: what was sent with the template. A path that is not there, but is there under the `base_url`,
-            means that.
+        :param type_: the type in the template.
+        :param files: the files of the request. A path that is missing there is looked up below the `base_url`.
         """
         overrides = self.of(name)
         if not (overrides or self.types or self.base_url):
@@ -99,10 +98,10 @@ class Mappings:
         return below if base_url and type_ not in files and below in files else type_
 
     def of(self, name: str) -> tuple[Override, ...]:
-        """What is said about a resource: first what calls it by its name, then the patterns that fit it."""
+        """Return the settings for a resource: those of its name first, then those of matching patterns."""
         if not self.overrides:
             return ()
-        for known, said in self._last:  # each resource is asked about several times in a row
+        for known, said in self._last:  # Each resource is looked up several times in a row.
             if known == name:
                 return said
         named = [name] if name in self.overrides else []
@@ -112,34 +111,34 @@ class Mappings:
         return said
 
     def hooks(self, name: str) -> tuple[Hook, ...]:
-        """Where work on a resource is to pause, sorted."""
+        """Return the hooks of a resource, sorted."""
         return tuple(sorted({hook for override in self.of(name) for hook in override.hooks}))
 
     def drift_policy(self, name: str) -> DriftPolicy | None:
-        """What it leads to that the object of a resource is found otherwise than it was made; None: nothing is said."""
+        """Return the drift policy of a resource; None if there is no setting."""
         return next((override.drift_policy for override in self.of(name) if override.drift_policy is not None), None)
 
     def restrictions(self, name: str) -> tuple[Restriction, ...]:
-        """What may not be done to a resource, sorted."""
+        """Return the restricted actions of a resource, sorted."""
         return tuple(sorted({entry for override in self.of(name) for entry in override.restrictions}))
 
 
 def is_template(type_: str) -> bool:
-    """Whether a type is the path of a template."""
+    """Return True if a type is the path of a template."""
     return type_.endswith(TEMPLATE_ENDINGS)
 
 
 def fits(name: str, pattern: str) -> bool:
-    """Whether `name` is like `pattern`, as in a shell.
+    """Return True if `name` matches a shell pattern.
 
     ``*`` stands for any text, ``?`` for one character, ``[ab]`` for one of several and ``[!ab]`` for any other one.
-    Takes time proportional to the lengths of both, and where only ``*`` is used little of it.
+    Takes time proportional to the lengths of both.
     """
     return _fits(name, pattern, _parts(pattern))
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
-    """What stands between the ``*`` of a pattern that has no other sign; nothing of one that is dear."""
+    """Return the texts between the ``*`` of a pattern without other signs; empty for other patterns."""
     return () if _DEAR.search(pattern) else tuple(pattern.split('*'))
 
 
@@ -163,12 +162,12 @@ def _fits(name: str, pattern: str, parts: tuple[str, ...]) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _expression(pattern: str) -> re.Pattern[str]:
-    """The pattern as a regular expression: an atomic group for each ``*``, so nothing is tried twice."""
+    """Return the pattern as a regular expression, with an atomic group for each ``*`` against backtracking."""
     return re.compile(fnmatch.translate(pattern))
 
 
 def _mapped(type_: str, table: Mapping[str, str]) -> str | None:
-    """What a table says about a type: its own entry, or else that of its longest beginning with ``*``."""
+    """Return the entry of a type: its own, or that of its longest beginning with ``*``."""
     if type_ in table:
         return table[type_]
     beginnings = [key for key in table if key.endswith('*') and type_.startswith(key[:-1])]
@@ -180,7 +179,7 @@ def _mapped(type_: str, table: Mapping[str, str]) -> str | None:
 
 
 def read_mappings(document: ParsedDocument, section: Json) -> Mappings:
-    """The section. What is wrong with it goes to the problems."""
+    """Read the section. Errors go to the problems."""
     if not isinstance(section, dict):
         return Mappings()
     reader = _Reader(document)
@@ -200,7 +199,7 @@ class _Reader:
         self._document = document
 
     def types(self, section: Mapping[str, Json], path: Path) -> dict[str, str]:
-        """The entries that map types; those that are null map nothing."""
+        """Return the entries that map types. Null maps nothing."""
         result: dict[str, str] = {}
         for key, value in section.items():
             if value is None:
@@ -216,11 +215,11 @@ class _Reader:
         return result
 
     def override(self, name: str, body: Json, path: Path) -> Override:
-        """What is said about a resource."""
+        """Return the settings of a resource."""
         if body is None:
             return Override()
         if not isinstance(body, dict):
-            self._document.problem(f'What is said about the resource {name} must be a map.', path)
+            self._document.problem(f'The settings of the resource {name} must be a map.', path)
             return Override()
         types = {key: value for key, value in body.items() if key not in _SINGLE and not isinstance(value, dict)}
         within = {
@@ -246,7 +245,7 @@ class _Reader:
         return None
 
     def base_url(self, section: Mapping[str, Json], path: Path) -> str:
-        """Where the paths of a section begin."""
+        """Return the base of the paths in a section."""
         found = section.get('base_url')
         if found is None or isinstance(found, str):
             return found or ''

@@ -1,4 +1,4 @@
-"""Makes one environment of several files, and of what was sent besides them."""
+"""Merges environment files and the sections of a request into one environment."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def merge_environments(
     declared: Mapping[str, Parameter],
     limits: Limits,
 ) -> dict[str, Json]:
-    """One environment: that of the files, merged with each other as they themselves say, laid over what was `given`.
+    """Merge environment files with their own strategies, and lay the result over the `given` sections.
 
-    :param names: of the files, in order; later ones win.
-    :param files: their texts, by name.
-    :param given: the sections that came with the request.
-    :param declared: the parameters of the template; how two values are merged depends on their type.
-    :raises StackValidationFailed: with every problem of the files.
-    :raises Invalid: the names are not a list of names.
+    :param names: names of the files, in order; later ones win.
+    :param files: texts by name.
+    :param given: the sections in the request.
+    :param declared: the parameters of the template; their types select the way of merging.
+    :raises StackValidationFailed: with all problems of the files.
+    :raises Invalid: `names` is not a list of names.
     """
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise Invalid('environment_files: a list of names is wanted')
+        raise Invalid('environment_files must be a list of names')
     problems = Problems()
     for name in names:
         if name not in files:
@@ -53,7 +53,7 @@ def merge_environments(
 
 
 def laid_over(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
-    """Two environments in one: where both say something, `above` wins; maps of types and lists are joined."""
+    """Merge two environments. `above` wins; maps of types and lists are joined."""
     result: dict[str, Json] = dict(below)
     for section, content in above.items():
         before = result.get(section)
@@ -65,7 +65,7 @@ def laid_over(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str,
 
 
 class _Merging:
-    """The sections of the files so far. Each of them is right in itself."""
+    """The merged sections of the files so far. Each file is valid by itself."""
 
     def __init__(self, declared: Mapping[str, Parameter], limits: Limits) -> None:
         self.sections: dict[str, Json] = {}
@@ -74,7 +74,7 @@ class _Merging:
         self._strategies: dict[str, Strategy] = {}
 
     def add(self, environment: Environment) -> None:
-        """Merge one more file. Strategies that contradict each other go to its problems."""
+        """Merge one more file. Contradicting strategies go to its problems."""
         root = environment.document.root
         for section, content in root.items() if isinstance(root, dict) else ():
             if section == STRATEGIES:
@@ -92,7 +92,7 @@ class _Merging:
                 self._strategies.setdefault(name, strategy)
 
     def _strategy(self, environment: Environment, name: str) -> Strategy:
-        """How a parameter is merged: as this file says, as one before it said, or as is usual in this file."""
+        """Return the strategy of a parameter: from this file, from an earlier one, or the default of this file."""
         own, before = environment.strategies.get(name), self._strategies.get(name)
         if own is not None and before is not None and own is not before:
             document = environment.document
@@ -102,7 +102,7 @@ class _Merging:
         return own or before or usual
 
     def _merged(self, name: str, before: Json, value: Json, strategy: Strategy) -> Json:
-        """Two values of a parameter in one. What cannot be read as its type is not merged: `compile` will tell."""
+        """Merge two values of a parameter. Values of a wrong type are not merged; `compile` reports them."""
         parameter = self._declared.get(name)
         if value is None:
             return before
@@ -118,7 +118,7 @@ class _Merging:
 
 
 def _added(first: Json, second: Json, *, deep: bool) -> Json:
-    """Texts and lists are put together, numbers added, maps joined; the second wins where nothing else makes sense."""
+    """Concatenate texts and lists, add numbers, join maps. Otherwise the second value wins."""
     if isinstance(first, dict) and isinstance(second, dict):
         result = dict(first)
         for key, value in second.items():
@@ -137,7 +137,7 @@ def _added(first: Json, second: Json, *, deep: bool) -> Json:
 
 
 def _joined(before: Json, after: Json) -> Json:
-    """Sections that are no values: maps joined at every depth, lists without what is there already."""
+    """Merge sections without values: join maps at every depth, and add missing items to lists."""
     if isinstance(before, dict) and isinstance(after, dict):
         return {**before, **{key: _joined(before.get(key), value) for key, value in after.items()}}
     if isinstance(before, list) and isinstance(after, list):

@@ -1,4 +1,4 @@
-"""Opens a template: finds out its version, and gives its sections."""
+"""Determines the version of a template, and splits it into sections."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MAPS = ('parameters', 'resources', 'outputs', 'conditions', 'mappings')
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A template whose sections have been told apart.
+    """A template split into sections.
 
-    :param document: in the form of the dialect that begins with ``heat_template_version``.
+    :param document: the document in the form of HOT.
     :param root: its root.
-    :param maps: the content of each section that is a map; empty where there is none.
+    :param maps: the content of each section that is a map; empty without one.
     """
 
     document: ParsedDocument
@@ -35,7 +35,7 @@ class Opened:
     maps: Mapping[str, dict[str, Json]]
 
     def description(self) -> str:
-        """The description, or ''. What is wrong with it goes to the problems."""
+        """Return the description, or an empty text. Errors go to the problems."""
         description = self.root.get('description')
         if isinstance(description, dict | list):
             self.document.problem('The description must be a string.', ('description',))
@@ -44,9 +44,9 @@ class Opened:
 
 
 def open_template(document: ParsedDocument) -> Opened:
-    """Find out how the document is to be read.
+    """Determine the version and the sections.
 
-    :raises StackValidationFailed: that cannot be found out. Lesser problems go to those of the document.
+    :raises StackValidationFailed: the version cannot be determined. Lesser problems go to those of the document.
     """
     root = document.root
     if not isinstance(root, dict):
@@ -105,7 +105,7 @@ def _offered(version: Version) -> tuple[str, ...]:
 
 
 def _entry_keys(version: Version) -> dict[str, Collection[str]]:
-    """What each entry of a section may say."""
+    """Return the keys of an entry for each section."""
     return {
         'parameters': PARAMETER_KEYS,
         'resources': resource_keys(version),

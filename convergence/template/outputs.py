@@ -21,10 +21,10 @@ OUTPUT_KEYS = ('value', 'description')
 
 @dataclass(frozen=True, slots=True)
 class OutputDefinition:
-    """What a template says about one output of the stack.
+    """An output of a template.
 
-    :param value: encoded; `resolve` gives the value once the resources are there.
-    :param hidden: where parts of the value stand that are computed from hidden parameters; ``()`` is the whole.
+    :param value: the encoded value; `resolve` evaluates it when the resources exist.
+    :param hidden: paths of the parts that are computed from hidden parameters; ``()`` is the whole value.
     """
 
     name: str
@@ -36,7 +36,7 @@ class OutputDefinition:
 def read_outputs(
     section: Mapping[str, Json], definitions: Definitions, scope: Compiling
 ) -> dict[str, OutputDefinition]:
-    """The outputs, in the order of the template. The attributes they ask for are noted in `definitions`."""
+    """Return the outputs in the order of the template. Their used attributes are recorded in `definitions`."""
     document, conditions = definitions.document, definitions.conditions
     outputs: dict[str, OutputDefinition] = {}
     for name, body in section.items():
@@ -55,19 +55,19 @@ def read_outputs(
         reads = scope.hidden_reads.count
         wanted = conditions.holds(condition, (*path, 'condition'), own)
         if scope.hidden_reads.count != reads:
-            own.hidden.add((*path, 'value'))  # whether there is a value would tell the condition
+            own.hidden.add((*path, 'value'))  # A missing value would reveal the condition.
         value = definitions.folder.value(body.get('value'), (*path, 'value'), own) if wanted else None
         definitions.ask(own)
         description = body.get('description')
         if isinstance(description, dict | list):
             document.problem(f'The description of the output {name} must be a string.', (*path, 'description'))
-        told = NO_DESCRIPTION if description is None else str(description)
-        outputs[name] = OutputDefinition(name, value, told, _hidden(own))
+        text = NO_DESCRIPTION if description is None else str(description)
+        outputs[name] = OutputDefinition(name, value, text, _hidden(own))
     return outputs
 
 
 def _hidden(scope: Compiling) -> tuple[Path, ...]:
-    """Where hidden parts of the value stand."""
+    """Return the paths of hidden parts of the value."""
     return outermost(place[3:] for place in scope.hidden if place[2] == 'value')
 
 

@@ -1,4 +1,4 @@
-"""Parameters: what a template declares, what is given, and what comes of it."""
+"""Parameters with their declarations and values, and pseudo parameters."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from convergence.template.values import ParameterType
 from convergence.values import replace
 
 MASK = secrecy.MASK
-"""Shown instead of a hidden value."""
+"""The text shown instead of a hidden value."""
 
 OF_ALL = frozenset({'OS::project_id', 'AWS::Region'})
 """The pseudo parameters that are the same for all stacks of a project."""
 
 CLOUD_REGION = 'ap-southeast-1'
-"""What templates of CloudFormation get to know as their region; the field has always had this one."""
+"""The region in templates of CloudFormation. Heat has always used this one."""
 
 
 class Source(enum.Enum):
-    """Where the value of a parameter came from."""
+    """The source of a parameter's value."""
 
     REQUEST = 'request'
     ENVIRONMENT = 'environment'
@@ -38,9 +38,9 @@ class Parameter:
     """A parameter, its declaration and its value. The representation shows neither value nor default.
 
     :param value: typed; None while the source is `MISSING`.
-    :param default: typed; None where there is none.
-    :param written_default: the default as the template writes it, for those who read the template.
-    :param hidden: never show the value to anybody; `masked` takes care of it.
+    :param default: typed; None without one.
+    :param written_default: the default as the template writes it, for readers of the template.
+    :param hidden: the value is secret; `masked` hides it.
     :param immutable: an update may not change the value.
     """
 
@@ -59,18 +59,18 @@ class Parameter:
 
     @property
     def has_value(self) -> bool:
-        """Is there a value at all?"""
+        """True if there is a value."""
         return self.source is not Source.MISSING
 
     @property
     def pseudo(self) -> bool:
-        """Does the stack itself provide the value?"""
+        """True if the stack itself provides the value."""
         return self.source is Source.STACK
 
     def satisfies(self, checks: ConstraintChecks) -> bool:
-        """Whether the custom constraints hold now for the value and the default, as far as there are any.
+        """Return True if value and default satisfy the custom constraints now.
 
-        All that other constraints say depends on the template and the value alone.
+        Other constraints depend only on the template and the value.
         """
         values = [value for value in (self.default, self.value if self.has_value else None) if value is not None]
         return all(
@@ -81,13 +81,13 @@ class Parameter:
         )
 
     def masked(self) -> Json:
-        """The value as it may be shown: `******` if it is hidden."""
+        """Return the value for display: `******` if it is hidden."""
         return MASK if self.hidden and self.has_value else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class StackIdentity:
-    """Whose template it is; gives the pseudo parameters."""
+    """The stack of a template. It provides the pseudo parameters."""
 
     stack_id: str
     stack_name: str
@@ -95,16 +95,16 @@ class StackIdentity:
 
     @property
     def arn(self) -> str:
-        """The stack in the form of a resource name, which clients may use wherever a stack is named."""
+        """Return the stack as an ARN. Clients may use it in place of a name."""
         return f'arn:openstack:heat::{self.project_id}:stacks/{self.stack_name}/{self.stack_id}'
 
     def of(self, names: Collection[str]) -> dict[str, Parameter]:
-        """Those of the pseudo parameters, of all dialects, that have the names."""
+        """Return the pseudo parameters of all dialects with the given names."""
         every = {**self.parameters(), **self.cloud_parameters()}
         return {name: every[name] for name in every if name in names}
 
     def parameters(self) -> dict[str, Parameter]:
-        """The pseudo parameters, by name."""
+        """Return the pseudo parameters by name."""
         values = {
             'OS::stack_id': self.stack_id,
             'OS::stack_name': self.stack_name,
@@ -113,6 +113,6 @@ class StackIdentity:
         return {name: Parameter(name, value=value, source=Source.STACK) for name, value in values.items()}
 
     def cloud_parameters(self) -> dict[str, Parameter]:
-        """The pseudo parameters of the dialect of CloudFormation, by name."""
+        """Return the pseudo parameters of CloudFormation by name."""
         values = {'AWS::StackId': self.arn, 'AWS::StackName': self.stack_name, 'AWS::Region': CLOUD_REGION}
         return {name: Parameter(name, value=value, source=Source.STACK) for name, value in values.items()}

@@ -1,46 +1,53 @@
 """Matches `allowed_pattern` in linear time.
 
-The `re` module backtracks: for some patterns, which a user may send, it takes longer than anybody lives. Here the
-pattern is parsed by Python, so that its notation is the one people know, but matched by following all alternatives
-at once, character by character. What cannot be matched that way (references back, looking behind) is refused.
+The module `re` backtracks: some patterns, which users may send, make it run for years. This module follows all
+alternatives at once, character by character. `convergence.template.pattern_syntax` refuses the constructs that need
+backtracking: references back to a group, and looking behind.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from convergence.template.limits import Budget
+from convergence.template.pattern_syntax import (
+    Anchor,
+    AnyCharacter,
+    BadPattern,
+    Branch,
+    Characters,
+    LookAhead,
+    PatternGroup,
+    PatternItem,
+    Repetition,
+    Sequence,
+    Syntax,
+    parse,
+)
+
+__all__ = ['BadPattern', 'Pattern']
 
 MAX_LENGTH = 4_096
-"""Characters of a pattern."""
+"""Maximum number of characters of a pattern."""
 
 MAX_SIZE = 20_000
-"""Steps of a compiled pattern; counted repetitions are written out."""
+"""Maximum number of steps of a compiled pattern. The compiler writes out counted repetitions."""
 
 MAX_LOOKS = 3
-"""How deeply looking ahead may be nested; each level costs another factor."""
+"""Maximum depth of nested look-ahead. Each level multiplies the time by the length of the text."""
 
 Test: TypeAlias = Callable[[str], bool]
 
-_CATEGORIES: dict[Any, Test] = {
-    codes.CATEGORY_DIGIT: str.isdecimal,
-    codes.CATEGORY_NOT_DIGIT: lambda character: not character.isdecimal(),
-    codes.CATEGORY_SPACE: str.isspace,
-    codes.CATEGORY_NOT_SPACE: lambda character: not character.isspace(),
-    codes.CATEGORY_WORD: lambda character: _is_word(character),
-    codes.CATEGORY_NOT_WORD: lambda character: not _is_word(character),
+_CATEGORIES: dict[str, Test] = {
+    'd': str.isdecimal,
+    'D': lambda character: not character.isdecimal(),
+    's': str.isspace,
+    'S': lambda character: not character.isspace(),
+    'w': lambda character: _is_word(character),
+    'W': lambda character: not _is_word(character),
 }
-_REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT)
-_LOOKS = (codes.ASSERT, codes.ASSERT_NOT)
-
-
-class BadPattern(ValueError):
-    """The pattern cannot be used. The text says why."""
 
 
 @dataclass(slots=True)
@@ -48,7 +55,7 @@ class _Step:
     """One step of a compiled pattern.
 
     :ivar test: consumes a character that satisfies it.
-    :ivar targets: steps to go on with, without consuming anything, if `condition` holds.
+    :ivar targets: the next steps, which consume nothing, if `condition` holds.
     """
 
     test: Test | None = None
@@ -57,11 +64,11 @@ class _Step:
 
 
 class _Compiler:
-    """Turns the parsed pattern into steps; the last step is the match."""
+    """Turns a parsed pattern into steps. The last step is the match."""
 
-    def __init__(self, flags: int, looks: int = 0) -> None:
+    def __init__(self, syntax: Syntax, looks: int = 0) -> None:
         self.steps: list[_Step] = []
-        self._flags = flags
+        self._syntax = syntax
         self._looks = looks
 
     def emit(self, step: _Step) -> int:
@@ -70,22 +77,20 @@ class _Compiler:
         self.steps.append(step)
         return len(self.steps) - 1
 
-    def sequence(self, items: Iterable[tuple[Any, Any]]) -> None:
-        for code, argument in items:
-            if code is codes.BRANCH:
-                self._branch(argument[1])
-            elif code is codes.SUBPATTERN:
-                if argument[1] or argument[2]:
-                    raise BadPattern('flags inside of a group cannot be used')
-                self.sequence(argument[3])
-            elif code in _REPEATS:
-                self._repeat(*argument)
-            elif code is codes.AT:
-                self._condition(_anchor(argument))
-            elif code in _LOOKS:
-                self._look(argument, wanted=code is codes.ASSERT)
+    def sequence(self, items: Iterable[PatternItem]) -> None:
+        for item in items:
+            if isinstance(item, Branch):
+                self._branch(item.alternatives)
+            elif isinstance(item, PatternGroup):
+                self.sequence(item.body)
+            elif isinstance(item, Repetition):
+                self._repeat(item)
+            elif isinstance(item, Anchor):
+                self._condition(_anchor(item.kind))
+            elif isinstance(item, LookAhead):
+                self._look(item)
             else:
-                self._consume(_test(code, argument, self._flags))
+                self._consume(_test(item, self._syntax))
 
     def _consume(self, test: Test) -> None:
         self.emit(_Step(test=test, targets=(len(self.steps) + 1,)))
@@ -93,7 +98,7 @@ class _Compiler:
     def _condition(self, condition: Callable[[str, int, Budget], bool]) -> None:
         self.emit(_Step(condition=condition, targets=(len(self.steps) + 1,)))
 
-    def _branch(self, alternatives: list[Any]) -> None:
+    def _branch(self, alternatives: Iterable[Sequence]) -> None:
         fork = self.emit(_Step())
         starts, ends = [], []
         for alternative in alternatives:
@@ -104,36 +109,33 @@ class _Compiler:
         for end in ends:
             self.steps[end].targets = (len(self.steps),)
 
-    def _repeat(self, least: int, most: Any, body: Any) -> None:
-        for _ in range(least):
-            self.emit(_Step(targets=(len(self.steps) + 1,)))  # counts repetitions of nothing, too
-            self.sequence(body)
-        if most is codes.MAXREPEAT:
+    def _repeat(self, item: Repetition) -> None:
+        for _ in range(item.least):
+            self.emit(_Step(targets=(len(self.steps) + 1,)))  # limits the repetitions of an empty body, too
+            self.sequence(item.body)
+        if item.most is None:
             fork = self.emit(_Step())
-            self.sequence(body)
+            self.sequence(item.body)
             self.emit(_Step(targets=(fork,)))
             self.steps[fork].targets = (fork + 1, len(self.steps))
             return
         forks = []
-        for _ in range(most - least):
+        for _ in range(item.most - item.least):
             forks.append(self.emit(_Step()))
-            self.sequence(body)
+            self.sequence(item.body)
         for fork in forks:
             self.steps[fork].targets = (fork + 1, len(self.steps))
 
-    def _look(self, argument: tuple[int, Any], *, wanted: bool) -> None:
-        direction, body = argument
-        if direction < 0:
-            raise BadPattern('looking behind, (?<=…) or (?<!…), cannot be used')
+    def _look(self, item: LookAhead) -> None:
         if self._looks >= MAX_LOOKS:
             raise BadPattern('looking ahead is nested too deeply')
-        inner = _Compiler(self._flags, self._looks + 1)
-        inner.sequence(body)
+        inner = _Compiler(self._syntax, self._looks + 1)
+        inner.sequence(item.body)
         inner.emit(_Step())
         if len(self.steps) + len(inner.steps) > MAX_SIZE:
             raise BadPattern('it repeats too much')
-        steps = inner.steps
-        self._condition(lambda text, at, budget: _run(steps, text, at, budget, to_end=False) is wanted)
+        steps, is_wanted = inner.steps, not item.is_negated
+        self._condition(lambda text, at, budget: _run(steps, text, at, budget, to_end=False) is is_wanted)
 
 
 class Pattern:
@@ -146,21 +148,16 @@ class Pattern:
         if len(text) > MAX_LENGTH:
             raise BadPattern(f'it has {len(text)} characters, more than {MAX_LENGTH}')
         try:
-            parsed = parser.parse(text)
-            flags = parsed.state.flags
-            if flags & ~(re.IGNORECASE | re.DOTALL | re.UNICODE):
-                raise BadPattern('of the flags only i and s can be used')
-            compiler = _Compiler(flags)
-            compiler.sequence(parsed)
-        except re.error as error:
-            raise BadPattern(str(error)) from None
-        except (RecursionError, OverflowError):
+            syntax = parse(text)
+            compiler = _Compiler(syntax)
+            compiler.sequence(syntax.body)
+        except RecursionError:
             raise BadPattern('it is nested too deeply or repeats too much') from None
         compiler.emit(_Step())
         self._steps = compiler.steps
 
     def matches(self, text: str, budget: Budget) -> bool:
-        """Does the whole text match?
+        """Return True if the whole text matches.
 
         :raises RequestLimitExceeded: text and pattern are so long that even linear time is too much.
         """
@@ -168,7 +165,7 @@ class Pattern:
 
 
 def _run(steps: list[_Step], text: str, start: int, budget: Budget, *, to_end: bool) -> bool:
-    """Follow all alternatives at once. The last step is the match."""
+    """Follow all alternatives at once and return True if the last step is reached."""
     goal = len(steps) - 1
     current = _closure(steps, [0], text, start, budget)
     for position in range(start, len(text)):
@@ -187,7 +184,7 @@ def _run(steps: list[_Step], text: str, start: int, budget: Budget, *, to_end: b
 
 
 def _closure(steps: list[_Step], indices: list[int], text: str, position: int, budget: Budget) -> set[int]:
-    """All steps that can be reached from `indices` without consuming a character."""
+    """Return all steps that can be reached from `indices` without consuming a character."""
     seen: set[int] = set()
     stack = indices
     while stack:
@@ -206,18 +203,15 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == '_'
 
 
-def _anchor(code: Any) -> Callable[[str, int, Budget], bool]:
-    if code in (codes.AT_BEGINNING, codes.AT_BEGINNING_STRING):
+def _anchor(kind: str) -> Callable[[str, int, Budget], bool]:
+    if kind in ('^', 'A'):
         return lambda text, at, budget: at == 0
-    if code is codes.AT_END:
+    if kind == '$':
         return lambda text, at, budget: at == len(text) or (at == len(text) - 1 and text[at] == '\n')
-    if code is codes.AT_END_STRING:
+    if kind == 'Z':
         return lambda text, at, budget: at == len(text)
-    if code is codes.AT_BOUNDARY:
-        return lambda text, at, budget: _at_boundary(text, at)
-    if code is codes.AT_NON_BOUNDARY:
-        return lambda text, at, budget: not _at_boundary(text, at)
-    raise BadPattern(f'{code} cannot be used')
+    is_boundary = kind == 'b'
+    return lambda text, at, budget: _at_boundary(text, at) is is_boundary
 
 
 def _at_boundary(text: str, at: int) -> bool:
@@ -226,40 +220,35 @@ def _at_boundary(text: str, at: int) -> bool:
     return before is not after
 
 
-def _test(code: Any, argument: Any, flags: int) -> Test:
-    """What a character must satisfy.
-
-    :raises BadPattern: this part of a pattern is no test of one character.
-    """
-    test = _exact_test(code, argument, flags)
-    if flags & re.IGNORECASE and code is not codes.NOT_LITERAL and not (code is codes.IN and _negated(argument)):
-        return lambda character: test(character) or test(character.lower()) or test(character.upper())
-    if flags & re.IGNORECASE:
+def _test(item: Characters | AnyCharacter, syntax: Syntax) -> Test:
+    """Return the test for one character."""
+    if isinstance(item, AnyCharacter):
+        matches_all = syntax.dot_matches_all
+        return lambda character: matches_all or character != '\n'
+    test = _exact_test(item)
+    if not syntax.ignores_case:
+        return test
+    if item.is_negated:
         return lambda character: test(character) and test(character.lower()) and test(character.upper())
-    return test
+    return lambda character: test(character) or test(character.lower()) or test(character.upper())
 
 
-def _negated(argument: list[tuple[Any, Any]]) -> bool:
-    return bool(argument) and argument[0][0] is codes.NEGATE
+def _exact_test(item: Characters) -> Test:
+    if len(item.members) == 1:
+        return _not(_member_test(item.members[0])) if item.is_negated else _member_test(item.members[0])
+    tests = [_member_test(member) for member in item.members]
+    is_wanted = not item.is_negated
+    return lambda character: any(test(character) for test in tests) is is_wanted
 
 
-def _exact_test(code: Any, argument: Any, flags: int) -> Test:
-    if code is codes.LITERAL:
-        literal = chr(argument)
-        return lambda character: character == literal
-    if code is codes.NOT_LITERAL:
-        literal = chr(argument)
-        return lambda character: character != literal
-    if code is codes.ANY:
-        return lambda character: bool(flags & re.DOTALL) or character != '\n'
-    if code is codes.RANGE:
-        low, high = (chr(bound) for bound in argument)
-        return lambda character: low <= character <= high
-    if code is codes.CATEGORY:
-        return _CATEGORIES[argument]
-    if code is codes.IN:
-        tests = [_exact_test(part, value, flags) for part, value in argument if part is not codes.NEGATE]
-        wanted = not _negated(argument)
-        return lambda character: any(test(character) for test in tests) is wanted
-    names = {codes.GROUPREF: 'a reference back to a group', codes.GROUPREF_EXISTS: 'a condition on a group'}
-    raise BadPattern(f'{names.get(code, str(code).lower())} cannot be used')
+def _member_test(member: tuple[str, str] | str) -> Test:
+    if isinstance(member, str):
+        return _CATEGORIES[member]
+    low, high = member
+    if low == high:
+        return lambda character: character == low
+    return lambda character: low <= character <= high
+
+
+def _not(test: Test) -> Test:
+    return lambda character: not test(character)

@@ -1,4 +1,4 @@
-"""Where things begin in a text. A large document has hundreds of thousands of positions, so each is but a number."""
+"""Positions in a text. A large document has hundreds of thousands of them, so each is a single number."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _POSITION = (1 << _BOTH) - 1
 
 
 class Mark(Protocol):
-    """A position as the parser gives it. Lines and columns count from 0."""
+    """A position of the parser. Lines and columns count from 0."""
 
     @property
     def line(self) -> int:
-        """How many lines are before it."""
+        """The number of lines before it."""
 
     @property
     def column(self) -> int:
-        """How many characters of the line are before it."""
+        """The number of characters before it in its line."""
 
 
 class Position(int):
-    """A `Mark` that takes a third of the room."""
+    """A `Mark` in a third of the memory."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, mark: Mark) -> Self:
-        """Where a mark is."""
+        """Return the position of a mark."""
         return cls(mark.line << _BITS | mark.column)
 
     @property
@@ -51,19 +51,19 @@ class Positions(int):
 
     @classmethod
     def of(cls, key: Mark, value: Mark) -> Self:
-        """Where two marks are."""
+        """Return the positions of two marks."""
         return cls((key.line << _BITS | key.column) << _BOTH | value.line << _BITS | value.column)
 
     @property
     def key(self) -> Position:
-        """Where the key is."""
+        """The position of the key."""
         return Position(self >> _BOTH)
 
     @property
     def value(self) -> Position:
-        """Where the value is."""
+        """The position of the value."""
         return Position(self & _POSITION)
 
     def __iter__(self) -> Iterator[Position]:
-        """First the key, then the value."""
+        """Yield the key, then the value."""
         return iter((self.key, self.value))

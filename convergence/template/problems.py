@@ -1,4 +1,4 @@
-"""Collects what is wrong with a document, so that its author is told everything at once."""
+"""Collects the problems of a document, so that its author sees all of them at once."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from convergence.errors import Place, Problem, StackValidationFailed
 from convergence.template.excerpts import Excerpts
 
 MOST_PROBLEMS = 100
-"""Problems told at once. Nobody reads more, and a hostile document could have a million."""
+"""Maximum number of reported problems. More are unreadable, and a hostile document could have a million."""
 
 SUGGESTIONS = 20
-"""Comparing names costs time, so only the first misspelt names of a document get a suggestion."""
+"""Maximum number of suggestions in a document. Comparing names takes time."""
 
 LONGEST_MESSAGE = 1_000
-"""Characters of a message; it may repeat a name that is as long as the document."""
+"""Maximum number of characters of a message. It may repeat a name that is as long as the document."""
 
 LONGEST_COMPARED = 128
-"""Characters. Comparing two names takes quadratic time."""
+"""Maximum number of characters of a compared name. Comparing two names takes quadratic time."""
 
 WARNING = 'Warning'
-"""The kind of what is no error, but probably not meant so."""
+"""The kind of warnings: probable mistakes that are no errors."""
 
 _HINT = re.compile(r'[;,]? ?([Dd]id you mean "?[^"?]*"?\?)$')
 
 
 class Problems:
-    """The problems found so far, in the order in which they were found."""
+    """The problems of a document in the order of their discovery."""
 
     def __init__(self) -> None:
         self._found: list[tuple[type[StackValidationFailed], Problem]] = []
@@ -41,27 +41,27 @@ class Problems:
         return len(self._found)
 
     def beside(self) -> Problems:
-        """An empty collection that quotes the same texts, for what is to be told apart."""
+        """Return an empty collection with the same texts, for problems that are reported separately."""
         problems = Problems()
         problems._texts = self._texts
         return problems
 
     def copy(self) -> Problems:
-        """A collection of the same problems that can be added to."""
+        """Return an independent copy."""
         problems = self.beside()
         problems._found = list(self._found)
         problems._warnings = list(self._warnings)
         return problems
 
     def settled(self, source: str) -> tuple[Problems, str | None]:
-        """What was warned of, and the text of the document called `source`, if it was one: all that is kept of it."""
+        """Return the warnings alone, and the text of the document `source` (None if it was not text)."""
         problems = Problems()
         problems._warnings = self.warnings()
         problems._texts = {name: text for name, text in self._texts.items() if name == source}
         return problems, problems._texts.get(source)
 
     def quote(self, source: str, text: str) -> None:
-        """Take lines of `text` for the excerpts of problems in the document called `source`."""
+        """Use `text` for the excerpts of problems in the document `source`."""
         self._texts.setdefault(source, text)
 
     def add(
@@ -70,18 +70,18 @@ class Problems:
         place: Place | None = None,
         kind: type[StackValidationFailed] = StackValidationFailed,
     ) -> None:
-        """Remember a problem.
+        """Add a problem.
 
         :param kind: the error to raise if all problems are of this kind.
-        :raises StackValidationFailed: there are so many that looking further is of no use.
+        :raises StackValidationFailed: the maximum number of problems is reached.
         """
         self.include(Problem(message, place, kind=kind.__name__), kind)
 
     def include(self, problem: Problem, kind: type[StackValidationFailed] = StackValidationFailed) -> None:
-        """Remember a problem that somebody else has found. See `add`."""
+        """Add a problem of another collection. See `add`."""
         message, hint = _without_hint(problem.message)
-        told = dataclasses.replace(problem, message=_shortened(message), hint=problem.hint or hint)
-        self._found.append((kind, told))
+        added = dataclasses.replace(problem, message=_shortened(message), hint=problem.hint or hint)
+        self._found.append((kind, added))
         if len(self._found) >= MOST_PROBLEMS:
             self._found.append(
                 (kind, Problem(f'There are more than {MOST_PROBLEMS} problems; the others are not shown.'))
@@ -89,19 +89,19 @@ class Problems:
             self.raise_any()
 
     def warn(self, message: str, place: Place | None = None, kind: str = WARNING) -> None:
-        """Remember what makes no error, but is probably not meant so. Once there are many, more are left out."""
+        """Add a warning. Warnings above the maximum number are left out."""
         if len(self._warnings) < MOST_PROBLEMS:
             message, hint = _without_hint(message)
             self._warnings.append(Problem(_shortened(message), place, kind=kind, hint=hint))
 
     def warnings(self) -> list[Problem]:
-        """What is probably not meant so, in the order of the documents, with excerpts."""
+        """Return the warnings in the order of the documents, with excerpts."""
         return self._shown(self._warnings)
 
     def raise_any(self) -> None:
-        """Raise what was found, in the order of the documents; do nothing if all is well.
+        """Raise the errors in the order of the documents, if there are any.
 
-        :raises StackValidationFailed: or the subclass that all problems have in common.
+        :raises StackValidationFailed: or the common subclass of all problems.
         """
         if not self._found:
             return
@@ -110,7 +110,7 @@ class Problems:
         raise kind(self.found())
 
     def found(self) -> list[Problem]:
-        """What was found, in the order of the documents, with excerpts of the texts that are known."""
+        """Return the errors in the order of the documents, with excerpts of known texts."""
         return self._shown(problem for _, problem in self._found)
 
     def _shown(self, found: Iterable[Problem]) -> list[Problem]:
@@ -120,12 +120,12 @@ class Problems:
         return [_with_excerpt(problem, excerpts) for problem in problems]
 
     def concerns(self, source: str, path: Sequence[str | int]) -> bool:
-        """Whether a problem was found at `path`, in what is around it, or inside of it."""
+        """Return True if there is a problem at `path`, in an enclosing value, or inside."""
         places = (problem.place for _, problem in self._found if problem.place and problem.place.source == source)
         return any(place.path and place.path[: len(path)] == tuple(path[: len(place.path)]) for place in places)
 
     def suggestion(self, name: str, candidates: Iterable[str]) -> str:
-        """`` Did you mean "…"?`` if a candidate looks like a misspelt name, else nothing."""
+        """Return `` Did you mean "…"?`` if a candidate is similar to the name; otherwise an empty text."""
         if self._suggestions <= 0 or len(name) > LONGEST_COMPARED:
             return ''
         self._suggestions -= 1
@@ -146,7 +146,7 @@ def _shortened(message: str) -> str:
 
 
 def _without_hint(message: str) -> tuple[str, str]:
-    """A message and the ``Did you mean`` at its end, apart."""
+    """Split a message from the ``Did you mean`` at its end."""
     found = _HINT.search(message[-4 * LONGEST_COMPARED :])
     if found is None:
         return message, ''
@@ -156,7 +156,7 @@ def _without_hint(message: str) -> tuple[str, str]:
 
 
 def _order(problem: Problem) -> tuple[bool, bool, int, int]:
-    """Problems with a place first, those of the template before those of other documents."""
+    """Return the sort key: problems with a place first, those of the template before other documents."""
     place = problem.place
     if place is None:
         return True, True, 0, 0

@@ -1,7 +1,7 @@
-"""Reads YAML text from the parser's events, and refuses what is hostile before anything large has been built.
+"""Reads YAML text from the parser's events, and refuses hostile documents before they take much memory.
 
-The parser itself keeps no tree and does not recurse, so a document can be given up at any event. Composing first and
-checking afterwards would not do: nesting alone can crash the C composer.
+The parser keeps no tree and does not recurse, so reading can stop at any event. Checking a composed document would be
+too late: deep nesting crashes the C composer.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _Loader: Any = getattr(yaml, 'CBaseLoader', yaml.BaseLoader)
 
 
 _CONTROL = re.compile('[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ufffd\U00010000-\U0010ffff]')
-"""What YAML does not allow to stand in a document as it is."""
+"""Characters that YAML does not allow in a document."""
 
 
 SHORT = 40
-"""Characters of a word that is there once, however often it is written: keys and types are in every resource."""
+"""Maximum number of characters of an interned word. Keys and types repeat in every resource."""
 
 
 class _MergeKey(str):
-    """The unquoted key `<<`, told from the text "<<" by being this one object."""
+    """The unquoted key `<<`. The quoted text "<<" is another object."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ _MERGE = _MergeKey('<<')
 
 
 class _Anchored:
-    """What an alias stands for, and what using it costs."""
+    """The target of an alias, and its size."""
 
     __slots__ = ('height', 'nodes', 'text', 'value')
 
@@ -55,10 +55,10 @@ class _Anchored:
 class _Frame:
     """A map or list that is being read.
 
-    :ivar is_map: which of them.
-    :ivar key: of the value that comes next; None while a map waits for a key.
+    :ivar is_map: True for a map.
+    :ivar key: the key of the next value; None while a map expects a key.
     :ivar height: levels of nesting inside.
-    :ivar merges: maps that `<<` names.
+    :ivar merges: the maps after `<<`.
     """
 
     __slots__ = ('anchor', 'height', 'is_map', 'key', 'key_mark', 'mark', 'merges', 'nodes', 'text', 'value')
@@ -97,10 +97,10 @@ class TemplateReader:
         self._length = 0
 
     def read(self) -> ParsedDocument:
-        """The document.
+        """Return the document.
 
         :raises yaml.YAMLError: not YAML.
-        :raises StackValidationFailed: something after which reading on makes no sense.
+        :raises StackValidationFailed: an error after which reading cannot continue.
         :raises RequestLimitExceeded: too large, too deep.
         """
         loader = _Loader(self._text)
@@ -140,7 +140,7 @@ class TemplateReader:
         self._length += size
         if self._nodes > self._max_nodes or self._length > self._max_length:
             self._too_large(mark)
-        if not is_plain and '\0' in text:  # only an escape sequence can say it
+        if not is_plain and '\0' in text:  # Only an escape sequence can produce it.
             self._problem(scalars.NUL_PROBLEM, mark)
         frame = self._frame
         if frame is not None and frame.is_map and frame.key is None:
@@ -294,7 +294,7 @@ class TemplateReader:
 
 
 def _merged(own: Map, merges: list[Map]) -> Map:
-    """The map with what it merges. Its own keys win, then those of the map that is named first."""
+    """Return the map with its merged maps. Its own keys win, then those of the first merged map."""
     result = Map()
     for merged in merges:
         for key, value in merged.items():
@@ -307,9 +307,9 @@ def _merged(own: Map, merges: list[Map]) -> Map:
 
 
 def read_text(text: str, source: str, limits: Limits, problems: Problems) -> ParsedDocument:
-    """The document that YAML (or JSON) text describes.
+    """Return the document of YAML or JSON text.
 
-    :param source: what to call it in errors, for example ``template``.
+    :param source: its name in errors, for example ``template``.
     :raises StackValidationFailed: the text is not YAML. Lesser problems are added to `problems`.
     :raises RequestLimitExceeded: too large, too deep.
     """
@@ -325,12 +325,12 @@ def read_text(text: str, source: str, limits: Limits, problems: Problems) -> Par
 
 
 def place_of(text: str, position: int, source: str) -> Place:
-    """Where the character at a position of the text stands."""
+    """Return the place of a character of the text."""
     return Place(text.count('\n', 0, position) + 1, position - text.rfind('\n', 0, position), source)
 
 
 def syntax_problem(error: yaml.YAMLError, text: str, source: str) -> tuple[str, Place | None]:
-    """Message and place of an error that the YAML parser raised about `text`."""
+    """Return message and place of an error of the YAML parser."""
     mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
     if isinstance(error, ReaderError) and (control := _CONTROL.search(text)):
         place: Place | None = place_of(text, control.start(), source)
@@ -343,10 +343,10 @@ def syntax_problem(error: yaml.YAMLError, text: str, source: str) -> tuple[str, 
 
 
 def _remedy(what: str, character: str) -> str:
-    """What to do about a mistake that is made again and again, as the end of a sentence.
+    """Return the remedy for a frequent mistake, as the end of a sentence.
 
-    :param what: the parser's words.
-    :param character: the one at which it has stopped.
+    :param what: the message of the parser.
+    :param character: the character at which it stopped.
     """
     if character == '\t':
         return '; indent with spaces, not with tabs'
@@ -360,6 +360,6 @@ def _remedy(what: str, character: str) -> str:
 
 
 def _character(text: str, mark: Mark) -> str:
-    """The character at a position, '' at the end of a line."""
+    """Return the character at a position; empty at the end of a line."""
     lines = text.split('\n')
     return lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ''

@@ -1,7 +1,7 @@
-"""What an unquoted word of a YAML document means.
+"""The meaning of unquoted words in YAML.
 
-As in YAML 1.1, with three differences that protect people: a time such as 12:30 stays text (YAML would count it in
-units of sixty, in quadratic time), a date stays text, and numbers that JSON cannot express are refused.
+As in YAML 1.1, with three differences that protect users: a time such as 12:30 stays text (YAML reads it as a number
+with base 60, in quadratic time), a date stays text, and numbers that JSON cannot express are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BASES = {'two': 2, 'eight': 8, 'sixteen': 16}
 
 NUL_PROBLEM = 'the character NUL cannot be kept by every database; remove it'
 TAG = 'tag:yaml.org,2002:'
-"""What `!!` stands for in a document."""
+"""The prefix that `!!` stands for."""
 
 _TAGGED = {'int': (int,), 'float': (int, float), 'bool': (bool,), 'null': (type(None),)}
 
@@ -33,20 +33,20 @@ QUOTE_IT = 'put it in quotes if it is meant as text'
 
 
 class NumberNotation(enum.Enum):
-    """Which notation of numbers a document uses."""
+    """The notation of numbers in a document."""
 
     YAML = 'YAML'
     JSON = 'JSON'
 
 
 class BadScalar(ValueError):
-    """The word is a number that cannot be used. The text says why."""
+    """The word is a number that cannot be used. The text names the reason."""
 
 
 def plain(text: str, max_length: int, dialect: NumberNotation) -> Json:
-    """The value of an unquoted word.
+    """Return the value of an unquoted word.
 
-    :param max_length: characters that a number may have.
+    :param max_length: maximum number of characters of a number.
     :raises BadScalar: a number that is too long or not finite.
     """
     if text in WORDS:
@@ -54,7 +54,7 @@ def plain(text: str, max_length: int, dialect: NumberNotation) -> Json:
     if text[0] not in '+-.0123456789':
         return text
     if text[0] != '0' and len(text) <= max_length and text.isascii() and text.isdigit():
-        return int(text)  # nearly every number
+        return int(text)  # Most numbers take this path.
     if match := _INTEGER.fullmatch(text):
         _check_length(text, max_length)
         base = _BASES.get(match.lastgroup or '', 10)
@@ -72,9 +72,9 @@ def plain(text: str, max_length: int, dialect: NumberNotation) -> Json:
 
 
 def tagged(text: str, tag: str, max_length: int, dialect: NumberNotation) -> Json:
-    """The value of a word whose type the author has given, such as ``!!str 12``.
+    """Return the value of a word with an explicit type, such as ``!!str 12``.
 
-    :raises BadScalar: the type is not one of JSON, or the word is not of that type.
+    :raises BadScalar: JSON lacks the type, or the word is not of that type.
     """
     name = tag.removeprefix(TAG)
     if name in ('str', '!', 'timestamp'):
@@ -88,7 +88,7 @@ def tagged(text: str, tag: str, max_length: int, dialect: NumberNotation) -> Jso
 
 
 def finite(value: float, text: str) -> float:
-    """The value itself.
+    """Return the value unchanged.
 
     :raises BadScalar: it is infinite or not a number, which JSON cannot express.
     """

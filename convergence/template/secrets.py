@@ -1,9 +1,9 @@
-"""Where the values of hidden parameters go to, so that nobody shows them.
+"""Tracks the values of hidden parameters, so that no output shows them.
 
-There are two nets. The first one knows *where* such values are: while a template is compiled, the outermost call around
-each that reads a hidden parameter is noted as a path in `Definition.hidden`, whatever it makes of the value. From there
-it goes on through attributes to the resources that read them. The second one knows *what* they are, as texts, and finds
-them where a resource type has put them (errors, answers, log lines); see `convergence.secrecy`.
+Two mechanisms work together. The first tracks *paths*: the compiler records the outermost call around each read of a
+hidden parameter as a path in `Definition.hidden`. The paths continue through attributes to the resources that read
+them. The second tracks *texts*: it masks the values wherever a resource type puts them (errors, answers, log lines);
+see `convergence.secrecy`.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ PROPERTIES = 'properties'
 METADATA = 'metadata'
 
 MOST_PATHS = 200
-"""Where more than that many values of one section are hidden, the whole section is."""
+"""Maximum number of hidden paths in a section. With more, the whole section is hidden."""
 
 IsAsked = Callable[[str, str | None], bool]
-"""Whether an attribute of a resource, '' for all of them and None for its reference id, is not to be shown."""
+"""Tells if an attribute of a resource is hidden. Empty: all attributes; None: the reference id."""
 
 
 class SecretPolicy(Protocol):
-    """What is known of resource types: what their attributes may tell."""
+    """The knowledge about attributes of resource types that may reveal secrets."""
 
     def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
-        """Whether an attribute may tell something of hidden properties.
+        """Return True if an attribute may reveal hidden properties.
 
-        :param attribute: '' for all of them, None for the reference id.
+        :param attribute: its name; empty: all attributes; None: the reference id.
         :param hidden: the paths of hidden values below the properties; not empty.
         """
 
     def keeps_secret(self, type_name: str, attribute: str | None) -> bool:
-        """Whether the type declares an attribute to be secret, whatever the properties are."""
+        """Return True if the type declares an attribute as secret."""
 
 
 class AssumeLeaky:
-    """What is assumed where nothing is known: an attribute may tell every property, a reference id is an id."""
+    """The assumption for unknown types: attributes may reveal every property, reference ids reveal nothing."""
 
     def tells(self, type_name: str, attribute: str | None, hidden: Collection[Path]) -> bool:
         """See `SecretPolicy`."""
@@ -56,7 +56,7 @@ class AssumeLeaky:
 
 
 def hidden_values(parameters: Mapping[str, Parameter]) -> frozenset[str]:
-    """The values of hidden parameters, as texts in which they may turn up."""
+    """Return the values of hidden parameters, in the forms in which they may appear."""
     texts: set[str] = set()
     for parameter in parameters.values():
         if parameter.hidden and parameter.has_value:
@@ -71,11 +71,11 @@ def with_secrets(
     parameters: Mapping[str, Parameter],
     secret_policy: SecretPolicy | None = None,
 ) -> dict[str, Definition]:
-    """The definitions, each with the hidden values that it may come across, and with the places where they are.
+    """Return the definitions, each with the hidden values that it may receive and their paths.
 
-    Those are in what it says itself, or come with the attributes of what it requires.
+    Hidden values come from the definition itself, or with attributes of its requirements.
 
-    :param discretion: what is known of resource types; None: of none.
+    :param discretion: the knowledge about resource types; None: no knowledge.
     """
     return with_places(_with_texts(definitions, hidden_values(parameters)), secret_policy or AssumeLeaky())
 
@@ -105,9 +105,9 @@ def _with_texts(definitions: Mapping[str, Definition], hidden: frozenset[str]) -
 
 
 def with_places(definitions: Mapping[str, Definition], secret_policy: SecretPolicy) -> dict[str, Definition]:
-    """The definitions with the places to which hidden and secret values get through attributes.
+    """Return the definitions with the paths that hidden and secret values reach through attributes.
 
-    Each once, after all that it requires; resources that require each other in a circle are refused elsewhere.
+    Visits each definition once, after its requirements. Cycles are refused elsewhere.
     """
     known = dict(definitions)
     has_secrets = {
@@ -142,14 +142,14 @@ def with_places(definitions: Mapping[str, Definition], secret_policy: SecretPoli
 
 
 def tells_hidden(definition: Definition, attribute: str | None, secret_policy: SecretPolicy) -> bool:
-    """Whether an attribute of a resource may tell what is computed from hidden parameters."""
+    """Return True if an attribute of a resource may reveal hidden parameters."""
     if attribute in definition.harmless:
         return False
     return _tells(definition, attribute, definition.hidden, secret_policy)
 
 
 def tells_private(definition: Definition, attribute: str | None, secret_policy: SecretPolicy) -> bool:
-    """Whether an attribute of a resource may tell what resource types keep secret, this one or others."""
+    """Return True if an attribute of a resource may reveal secrets of resource types."""
     if secret_policy.keeps_secret(definition.type, attribute):
         return True
     return _tells(definition, attribute, definition.private, secret_policy)
@@ -167,9 +167,9 @@ def _places(definition: Definition, asked: IsAsked) -> Iterator[Path]:
 
 
 def reading(encoded: Json, asked: IsAsked, path: Path = ()) -> Iterator[Path]:
-    """The places in an encoded value of calls that read what is not to be shown of other resources.
+    """Return the paths of calls in an encoded value that read hidden values of other resources.
 
-    :param path: where the value stands; the paths begin with it.
+    :param path: the path of the value; the results begin with it.
     """
     if function_of(encoded):
         names, attributes = references(encoded)
@@ -186,12 +186,12 @@ def reading(encoded: Json, asked: IsAsked, path: Path = ()) -> Iterator[Path]:
 
 
 def within(paths: Iterable[Path], section: str) -> tuple[Path, ...]:
-    """Those paths that lead into a section, from there on."""
+    """Return the paths below a section, relative to it."""
     return tuple(path[1:] for path in paths if path and path[0] == section)
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """The paths without those that lie within another one, sorted; a few whole sections instead of very many places."""
+    """Return the sorted paths without those inside of another one. Sections with very many paths become one path."""
     found: list[Path] = []
     for path in sorted(set(paths), key=lambda path: [(isinstance(step, str), step) for step in path]):
         if not found or path[: len(found[-1])] != found[-1]:

@@ -1,7 +1,7 @@
-"""The document of a template that was accepted: what is kept of it is its text.
+"""The document of an accepted template, kept as text.
 
-Where each value stands takes more room than all that the template means, and is asked for only where something is wrong
-later: a type is gone, or a preview finds that the update would be refused. Then the text is read again.
+The places of all values take more memory than the compiled template. They are needed only for later errors: a type is
+not installed any more, or a preview reports that an update would be refused. Then the text is parsed again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from convergence.template.sources import read
 
 @dataclass(slots=True)
 class SettledDocument:
-    """Tells the same places as the `ParsedDocument` that it was.
+    """Returns the same places as the original `ParsedDocument`.
 
     :param source: its name.
-    :param text: None where it was no text, so that nothing in it has a line.
-    :param limits: those under which it was accepted.
-    :param problems: nothing but warnings.
+    :param text: None if the document was not text and has no lines.
+    :param limits: the limits under which it was accepted.
+    :param problems: its warnings.
     """
 
     source: str
@@ -35,12 +35,12 @@ class SettledDocument:
 
     @classmethod
     def of(cls, document: ParsedDocument | SettledDocument, limits: Limits) -> SettledDocument:
-        """What is to be kept of a document."""
+        """Return the form of a document to keep."""
         problems, text = document.problems.settled(document.source)
         return cls(document.source, text, limits, problems)
 
     def again(self) -> SettledDocument:
-        """The same for another request: what is read for one is not kept for all."""
+        """Return a copy for another request. The parsed form is not kept for all requests."""
         return SettledDocument(self.source, self.text, self.limits, self.problems)
 
     def place(self, path: Sequence[str | int]) -> Place:

@@ -1,4 +1,4 @@
-"""Whatever form a document arrives in (YAML text, JSON text, a parsed mapping), it becomes a `ParsedDocument` here."""
+"""Reads documents of all forms (YAML text, JSON text, a parsed mapping) as `ParsedDocument`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from convergence.template.scalars import NUL_PROBLEM, BadScalar, finite
 
 
 def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: Problems) -> ParsedDocument:
-    """The document.
+    """Return the document.
 
-    :param source: YAML or JSON text, or what such text describes.
-    :param name: what to call it in errors.
-    :raises StackValidationFailed: nothing can be made of it. Lesser problems are added to `problems`.
+    :param source: YAML or JSON text, or a parsed document.
+    :param name: its name in errors.
+    :raises StackValidationFailed: it cannot be read. Lesser problems are added to `problems`.
     :raises RequestLimitExceeded: too large, too deep.
     """
     if not isinstance(source, str):
@@ -40,7 +40,7 @@ def read(source: str | Mapping[str, Any], name: str, limits: Limits, problems: P
 
 
 def _json(text: str, name: str, limits: Limits, problems: Problems) -> tuple[bool, Json]:
-    """What JSON text describes. Some JSON (escaped surrogate pairs, very long keys) is no YAML."""
+    """Read JSON text. Some JSON (escaped surrogate pairs, very long keys) is not YAML."""
     if text.lstrip()[:1] != '{':
         return False, None
     try:
@@ -55,7 +55,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def parse_json(text: str, limits: Limits) -> object:
-    """JSON text as values for `Copier`; objects are lists of pairs, so that no duplicate key is lost.
+    """Parse JSON text for `Copier`. Objects are lists of pairs, so that duplicate keys are detected.
 
     :raises ValueError: not JSON, nested too deeply for the parser, or a number too long.
     """
@@ -75,7 +75,7 @@ def parse_json(text: str, limits: Limits) -> object:
 
 
 class Copier:
-    """Makes plain JSON of values that somebody else has parsed, as strictly as the reader of text does."""
+    """Copies parsed values as plain JSON, with the same checks as the reader of text."""
 
     def __init__(self, source: str, limits: Limits, problems: Problems) -> None:
         self._source = source
@@ -85,10 +85,10 @@ class Copier:
         self._length = 0
 
     def copy(self, value: Any, path: tuple[str | int, ...] = (), depth: int = 0) -> Json:
-        """A copy as JSON; what cannot be expressed becomes a problem and null.
+        """Return a copy as JSON. Other values become null and a problem.
 
-        :param path: where the value stands, for errors.
-        :raises RequestLimitExceeded: too large, too deep (which a value that contains itself always is).
+        :param path: the path of the value, for errors.
+        :raises RequestLimitExceeded: too large, or too deep (a value that contains itself always is).
         """
         self._count(1)
         if value is None or isinstance(value, bool):
@@ -155,7 +155,7 @@ class Copier:
         try:
             if isinstance(number, float):
                 return finite(number, str(number))
-            # One decimal digit needs more than three bits: printing the number to count them could take long.
+            # One decimal digit needs more than three bits. Printing the number to count digits could take long.
             limit = self._limits.max_number_length
             if number.bit_length() > 4 * limit:
                 raise BadScalar(f'a number is too long (the limit max_number_length is {limit})')

@@ -1,4 +1,4 @@
-"""Puts into the definitions of resources what the environment says about them."""
+"""Applies the mappings and settings of the environment to the definitions of resources."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def substitute(
     files: Mapping[str, str],
     budget: Budget,
 ) -> dict[str, Definition]:
-    """The definitions with the types that are really meant, with hooks and restrictions.
+    """Return the definitions with implementing types, hooks and restrictions.
 
-    :param template: where the definitions stand; types that map to each other in a circle go to its problems.
-    :raises RequestLimitExceeded: the environment makes too much of it.
+    :param template: the document of the definitions; cycles of mappings go to its problems.
+    :raises RequestLimitExceeded: the environment takes too many steps.
     """
     mappings = environment.mappings
     result: dict[str, Definition] = {}
@@ -30,7 +30,7 @@ def substitute(
         budget.spend_steps(mappings.cost(), f'the {SECTION}')
         type_ = mappings.implementation(name, definition.type, files)
         if type_ is None:
-            message = f'The {SECTION} maps {definition.type} to other types in a circle.'
+            message = f'The {SECTION} maps {definition.type} to other types in a cycle.'
             template.problem(message, ('resources', name, 'type'))
             type_ = definition.type
         elif is_template(type_) and type_ not in files:

@@ -1,6 +1,6 @@
-"""How long the actions of a resource may take, and how failed calls are repeated: `convergence` in its metadata.
+"""Time limits of a resource's actions and its retry policy, from `convergence` in its metadata.
 
-The language has no keys for it, and metadata is what every version of it leaves to its users::
+The language has no keys for them, but every version leaves the metadata to its users::
 
     metadata:
       convergence:
@@ -25,10 +25,10 @@ MOST_ATTEMPTS = 1000
 def read_time_limits_and_retry(
     document: ParsedDocument, metadata: Json, path: Path
 ) -> tuple[Mapping[Action, float], RetryPolicy | None]:
-    """Time limits in seconds by action, and the retry policy, of a resource. What is wrong goes to the problems.
+    """Return the time limits in seconds by action, and the retry policy. Errors go to the problems.
 
-    :param metadata: encoded.
-    :param path: where it stands.
+    :param metadata: the encoded metadata.
+    :param path: its path.
     """
     wanted = (entries_of(metadata) or {}).get(KEY) if isinstance(metadata, dict) else None
     if wanted is None:

@@ -1,4 +1,4 @@
-"""Turns what people write as the value of a parameter into a value of the parameter's type."""
+"""Converts the value of a parameter to its type."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _FLOAT = re.compile(r'[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]
 
 
 class BadValue(ValueError):
-    """The value cannot be of the type. The text does not repeat it, for it may be secret."""
+    """The value does not fit the type. The text does not repeat the value, which may be secret."""
 
 
 def convert(value: Json, type_: ParameterType, limits: Limits) -> Json:
-    """The value, typed.
+    """Return the typed value.
 
-    :raises BadValue: it is not of the type.
+    :raises BadValue: it does not fit the type.
     :raises RequestLimitExceeded: JSON text that is too large or too deep.
     """
     if type_ is ParameterType.STRING:
@@ -49,9 +49,9 @@ def convert(value: Json, type_: ParameterType, limits: Limits) -> Json:
 
 
 def number(value: Json, limits: Limits) -> int | float:
-    """A number, which may be written as text.
+    """Return a number, which may be written as text.
 
-    :raises BadValue: it is none.
+    :raises BadValue: it is not a number.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
@@ -86,7 +86,7 @@ def _boolean(value: Json) -> bool:
 
 def _list(value: Json) -> list[Json]:
     if isinstance(value, list):
-        # Whoever writes [80, 443] means the same as '80,443', and functions join only text.
+        # [80, 443] means the same as '80,443', and functions join only text.
         return [str(item) if isinstance(item, int | float) else item for item in value]
     if isinstance(value, dict):
         raise BadValue('the value must be a list, or text with commas, not a map')
@@ -96,7 +96,7 @@ def _list(value: Json) -> list[Json]:
 
 def _json(value: Json, limits: Limits) -> Json:
     if not isinstance(value, str) or not value:
-        return value  # an empty text is what many templates have for "nothing"
+        return value  # Many templates use an empty text for "no value".
     try:
         parsed = parse_json(value, limits)
     except ValueError:

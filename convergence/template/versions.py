@@ -1,4 +1,4 @@
-"""The versions of the language, and what each of them changed."""
+"""The versions of the language, and the changes of each."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Version:
     """One version of the language.
 
     :param date: its name; versions compare by it.
-    :param alias: the name of the release it came with, if it may be used.
-    :param functions: by name.
-    :param conditions: the functions that conditions are made of, by name; a version without any has no conditions.
-    :param key: the key of a document that says its version, and thereby its dialect.
+    :param alias: the name of its release, if templates may use it.
+    :param functions: functions by name.
+    :param conditions: functions of conditions by name; empty for a version without conditions.
+    :param key: the key of the version in a document. It selects the dialect.
     """
 
     date: str
@@ -42,13 +42,13 @@ class Version:
 
     @property
     def is_cloud(self) -> bool:
-        """Is this the dialect of CloudFormation?"""
+        """True for the dialect of CloudFormation."""
         return self.key != KEY
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a version adds to the functions of the one before, to those of conditions, and what it takes away."""
+    """The functions that a version adds, adds to conditions, and removes."""
 
     date: str
     alias: str | None = None
@@ -160,7 +160,7 @@ DIALECTS: Mapping[str, Mapping[str, Version]] = {
     },
     HEAT_KEY: {'2012-12-12': Version('2012-12-12', None, _by_name(_CLOUD_FUNCTIONS), {}, HEAT_KEY)},
 }
-"""The versions of each dialect, by the key that a document says them with."""
+"""The versions of each dialect, by the key of the version in a document."""
 
 
 @functools.cache

@@ -60,7 +60,7 @@ class Mutant:
     :param sweeps: after so many a run counts as stuck; `steps`, as endless.
     :param seeds: within so many it has to be noticed.
     :param first: the seed with which the hunt begins, as it is known to notice; those after and before it follow.
-    :param in_a_row: how many nodes a thread of a worker looks at one after the other.
+    :param max_inline_nodes: how many nodes a thread of a worker looks at one after the other.
     :param window: of how many nodes of a stack workers are told at once.
     """
 
@@ -73,7 +73,7 @@ class Mutant:
     steps: int = 1_500
     seeds: int = SEEDS
     first: int = 0
-    in_a_row: int = 1
+    max_inline_nodes: int = 1
     window: int = DISPATCH_WINDOW
 
 
@@ -96,7 +96,7 @@ UNFENCED = Edit(
 )
 """Whoever ends an action does not look whether the row is still his: the guard of the write behind it is."""
 NESTED, NESTING = 'convergence.resources.nested:NestedType', 'convergence.core.nesting'
-IN_A_ROW = 'convergence.worker.in_a_row'
+SCHEDULER = 'convergence.worker.scheduler.scheduler:Scheduler'
 SCALING = 'convergence.engine.signals.scaling:GroupScaling'
 MEMBERSHIP = 'convergence.resources.builtin.scaling.membership'
 TREES = ('tree_create_update_delete', 'tree_rolls_back', 'tree_is_deleted_while_it_is_made')
@@ -225,8 +225,8 @@ MUTANTS = (
         'who has begun a nested stack forgets what is in it',
         (
             Edit(
-                f'{IN_A_ROW}:Attendant.attend_nested',
-                'self._dispatcher.cast_together(traversal_id, numbers, FEW)',
+                f'{SCHEDULER}.on_nested_ready',
+                'self._dispatcher.cast_together(traversal_id, nodes[room:], NESTED_MESSAGE_NODES)',
                 'pass',
             ),
         ),
@@ -234,9 +234,9 @@ MUTANTS = (
     ),
     Mutant(
         'a thread forgets what it has taken of a nested stack',
-        (Edit('convergence.worker.keeping:Keeping.take_ahead', 'self.submit(', '('),),
+        (Edit(f'{SCHEDULER}.on_nested_ready', 'self._queue.put(', '('),),
         TREES,
-        in_a_row=4,
+        max_inline_nodes=4,
     ),
     Mutant(
         'a resource is done with whatever its stack has come to the end of',
@@ -525,7 +525,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.checks.node_checks:NodeChecks._conclude',
-                'self._settler.settle(claim.stack.id, claim.traversal.id)',
+                'self._ports.settler.settle(claim.stack.id, claim.traversal.id)',
                 'pass',
             ),
         ),
@@ -861,20 +861,20 @@ MUTANTS = (
     ),
     Mutant(
         'a task that does not stop is never given up',
-        (Edit('convergence.worker.checks.claim_table:Holdings.give_up', 'return self.drop(task)', 'return []'),),
+        (Edit('convergence.worker.checks.claim_table:ClaimTable.give_up', 'return self.drop(task)', 'return []'),),
         ('stuck_creation_exceeds_its_time', 'stuck_creation_is_cancelled'),
     ),
     Mutant(
         'what is claimed after it was given up is kept',
         (
             Edit(
-                'convergence.worker.checks.claim_table:Holdings.take',
+                'convergence.worker.checks.claim_table:ClaimTable.take',
                 'return task not in self._given_up or self._held.pop(task, None) is None',
                 'return True',
             ),
             Edit(
                 'convergence.worker.checks.node_checks:NodeChecks._act',
-                'if answer is None and (self._draining() or task.is_unwanted):',
+                'if answer is None and (self._ports.draining() or task.is_unwanted):',
                 'if self._draining():',
             ),
             Edit(
@@ -952,7 +952,7 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.service:WorkerService.cancel',
-                'self._groups.stop(traversal_id, self._options.cancel_grace_s)',
+                'self._threads.stop(traversal_id, self._options.cancel_grace_s)',
                 '0',
             ),
         ),
@@ -1084,12 +1084,12 @@ MUTANTS = (
         'what somebody has found to have an address is forgotten with its maker',
         (
             Edit(
-                'convergence.worker.upkeep.result_journal:Recent.dropped',
+                'convergence.worker.upkeep.result_journal:ResultJournal.dropped',
                 'self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))',
                 'pass',
             ),
             Edit(
-                'convergence.worker.upkeep.result_journal:Recent.tell',
+                'convergence.worker.upkeep.result_journal:ResultJournal.tell',
                 'self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))',
                 'pass',
             ),
@@ -1378,15 +1378,21 @@ MUTANTS = (
     ),
     Mutant(
         'a thread forgets what it has kept back to go on with',
-        (Edit(f'{IN_A_ROW}:_Kept.attend', 'self.node = number', 'pass'),),
+        (Edit('convergence.worker.scheduler.turn:Turn.keep', 'self.next_node = node', 'pass'),),
         ('basic_create', 'update_add'),
-        in_a_row=4,
+        max_inline_nodes=4,
     ),
     Mutant(
         'a thread forgets what it has claimed together with the end of the node before',
-        (Edit(f'{IN_A_ROW}:InARow._check_in_a_row', 'kept.node, kept.begun', 'kept.node, None'),),
+        (
+            Edit(
+                'convergence.worker.scheduler.turn:Turn.advance',
+                'self.next_node, self.next_claimed',
+                'self.next_node, None',
+            ),
+        ),
         ('basic_create', 'update_add'),
-        in_a_row=4,
+        max_inline_nodes=4,
         window=1,
     ),
     Mutant(
@@ -1394,7 +1400,7 @@ MUTANTS = (
         (Edit('convergence.worker.checks.steps:Steps._following', 'decision.verdict.step in ACTING', 'True'),),
         ('update_add', 'update_remove', 'basic_update_delete'),
         Faults(crash=0.02),
-        in_a_row=4,
+        max_inline_nodes=4,
         window=1,
         first=11,
     ),
@@ -1502,7 +1508,7 @@ def hunt(mutant: Mutant) -> Caught | None:
 def noticed(scenario: Scenario, seed: int, mutant: Mutant) -> str | None:
     """The rule that a run under the conditions of a mutant has broken; None if all was well."""
     plan = RunPlan(faults=mutant.faults, storage=mutant.storage, sweeps=mutant.sweeps, steps=mutant.steps)
-    plan = replace(plan, in_a_row=mutant.in_a_row, window=mutant.window)
+    plan = replace(plan, max_inline_nodes=mutant.max_inline_nodes, window=mutant.window)
     run = Run(scenario, plan, Choices(seed))
     try:
         run.execute()

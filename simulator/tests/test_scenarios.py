@@ -66,7 +66,7 @@ def test_what_is_ready_when_all_is_up_is_kept_from_nobody_while_a_thread_goes_on
     """A thread that kept one node back took another one of the same stack before it, and nobody knew of the first."""
     generations = Scenario.load(DIRECTORY / 'three_generations_of_one_name.py')
     for seed in range(6, 12):
-        assert run(generations, RunPlan(in_a_row=4), seed).steps
+        assert run(generations, RunPlan(max_inline_nodes=4), seed).steps
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_processes_die_and_messages_get_lost(database_url):
 def test_what_a_scenario_waits_for_comes_as_much_sooner_as_its_seconds_are_shorter(database_url, name):
     """The end of patience, and what may still come of a creation that was cut off."""
     with server(kind(database_url), database_url) as place:
-        verdict, _ = place.run(batch.load(SCENARIOS / f'{name}.py'), RunPlan(in_a_row=4), 1)
+        verdict, _ = place.run(batch.load(SCENARIOS / f'{name}.py'), RunPlan(max_inline_nodes=4), 1)
         assert not verdict.error, f'{verdict.rule}: {verdict.error}'
 
 

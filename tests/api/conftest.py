@@ -1,4 +1,4 @@
-"""One installation for the tests of each module of the API: each test makes stacks of its own."""
+"""One installation for all tests of the API: each test creates stacks of its own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.api.installation import installed
 from tests.receiver import receiving
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='package')
 def api(tmp_path_factory):
-    """An installation and somebody who asks it.
+    """An installation and a client of it.
 
-    No longer than for a module: it sweeps five times a second, beside whatever else its process has to test.
+    It ends with this package: it sweeps five times a second, and would take time from the tests of other packages.
     """
     with installed(tmp_path_factory.mktemp('api')) as made:
         yield made

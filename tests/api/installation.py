@@ -111,7 +111,7 @@ def client(wsgi: Any) -> testing.TestClient:
 
 @dataclass(frozen=True)
 class Api:
-    """An installation, and somebody who asks it."""
+    """An installation with a client."""
 
     embedded: Embedded
     client: testing.TestClient
@@ -142,7 +142,7 @@ class Api:
 
 @contextlib.contextmanager
 def installed(directory: Path, **changed: Any) -> Iterator[Api]:
-    """An installation of one process, and somebody who asks it without a server in between.
+    """An installation of one process with a client that needs no server.
 
     :param changed: parts of the settings that differ from the usual ones.
     """
@@ -152,7 +152,7 @@ def installed(directory: Path, **changed: Any) -> Iterator[Api]:
 
 
 def verified(api: Api, project: str = 'p', roles: str = 'member', **more: str) -> Any:
-    """Asks as somebody whom keystonemiddleware has verified."""
+    """Return a client of a user whom keystonemiddleware has verified."""
     headers = {'X-Identity-Status': 'Confirmed', 'X-Project-Id': project, 'X-User-Id': 'u', 'X-Roles': roles, **more}
     asked = client(application(api.embedded.client, Authentication.KEYSTONE))
 

@@ -73,7 +73,7 @@ def test_openstack_without_the_token_is_told_where_it_is(run, how):
 
 
 def test_the_life_of_a_stack_with_openstack(run):
-    said = run('stack', 'create', '-t', 'one.yaml', '--wait', '--tags', 'a,b', 'cli')
+    said = run('stack', 'create', '-t', 'one.yaml', '--wait', '--poll', '1', '--tags', 'a,b', 'cli')
     assert 'CREATE_COMPLETE  Stack CREATE completed successfully' in said
     shown = run('stack', 'show', 'cli', '-f', 'json')
     assert (shown['stack_status'], shown['tags']) == ('CREATE_COMPLETE', ['a', 'b'])
@@ -113,7 +113,7 @@ def test_a_stack_in_a_stack_with_openstack(run, tmp_path):
     (tmp_path / 'outer.yaml').write_text(OUTER)
     nested = run('orchestration', 'template', 'validate', '-t', 'outer.yaml', '--show-nested', '-f', 'json')
     assert nested['NestedParameters']['child']['Type'].endswith('one.yaml')
-    run('stack', 'create', '-t', 'outer.yaml', '--wait', 'outer')
+    run('stack', 'create', '-t', 'outer.yaml', '--wait', '--poll', '1', 'outer')
     listed = [each['Stack Name'] for each in run('stack', 'list', '-f', 'json')]
     assert 'outer' in listed
     assert not [name for name in listed if name.startswith('outer-')]

@@ -52,7 +52,7 @@ def test_the_status_follows_the_class_of_the_error(name, status):
 
 
 def test_no_error_of_a_user_is_our_fault():
-    """Whatever error somebody adds: it has a status, and a mistake of the caller is none of the server's."""
+    """Every error class has a status, and errors of the caller are never 5xx."""
     for _, kind in inspect.getmembers(errors, inspect.isclass):
         if issubclass(kind, errors.UserError):
             assert 400 <= faults.status_of(kind('text')) < 500 or issubclass(kind, errors.NotOffered), kind

@@ -1,4 +1,4 @@
-"""Objects that a delete leaves behind, because whoever asked for it named their resources."""
+"""Objects that a delete keeps because the request names their resources."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_an_installation_without_webhooks_says_so(tmp_path):
 
 
 def test_what_the_field_calls_topics_and_sinks_is_refused_with_what_takes_their_place(inside):
-    """Accepted, they would be a promise that nobody keeps."""
+    """No event would reach them."""
     sinks = {'event_sinks': [{'type': 'zaqar-queue', 'target': 'q', 'ttl': 60}]}
     refused = inside.ask('POST', 'stacks', json={'stack_name': 'sinks', 'template': TEMPLATE, 'environment': sinks})
     assert (refused.status_code, 'webhook create' in refused.text) == (400, True)
@@ -114,7 +114,7 @@ def test_what_the_field_calls_topics_and_sinks_is_refused_with_what_takes_their_
 
 
 def test_a_sink_of_an_environment_is_a_webhook_that_tells_of_the_stack(inside):
-    """Its key was shown to whoever made it, so none stands in an environment, which is kept and shown."""
+    """Its creator has seen its key. Environments are stored and shown, so they must not contain one."""
     environment = {'event_sinks': [{'type': 'webhook', 'target': 'ci'}]}
     body = {'stack_name': 'sunk', 'template': TEMPLATE, 'environment': environment}
     refused = inside.ask('POST', 'stacks', json=body)

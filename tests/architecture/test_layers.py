@@ -29,16 +29,20 @@ DOORS = {
     'oslo_service': (),
     'falcon': ('convergence.api',),
     'h11': ('convergence.api.serving',),
-    'asyncio': ('convergence.api.server', 'convergence.api.serving', 'convergence.cli.language_server'),
+    'asyncio': ('convergence.api.server', 'convergence.api.serving', 'convergence.cli.template.language_server'),
     'oslo_policy': ('convergence.api', 'convergence.cmd'),
     'keystonemiddleware': ('convergence.cmd',),
     'rich': ('convergence.cli', 'convergence.cmd', 'convergence_simulator.cli'),
     'click': ('convergence.cli', 'convergence.cmd'),
-    'requests': ('convergence.cli.client', 'convergence.resources.openstack.waiting'),
-    'lsprotocol': ('convergence.cli.language_server',),
-    'pygls': ('convergence.cli.language_server',),
-    'keystoneauth1': ('convergence.cli.keystone', 'convergence.credentials.keystone', 'convergence.cmd.keystone'),
-    'openstack': ('convergence.cli.clouds',),
+    'requests': ('convergence.cli.connection.client', 'convergence.resources.openstack.waiting'),
+    'lsprotocol': ('convergence.cli.template.language_server',),
+    'pygls': ('convergence.cli.template.language_server',),
+    'keystoneauth1': (
+        'convergence.cli.connection.keystone',
+        'convergence.credentials.keystone',
+        'convergence.cmd.keystone',
+    ),
+    'openstack': ('convergence.cli.connection.clouds',),
 }
 """The only places that may import each library."""
 

@@ -53,7 +53,7 @@ ANSWERED: dict[tuple[str, str], str] = {
     ): 'one reader for each kind of effect',
     ('large_classes', 'simulator/convergence_simulator/runs/user.py User'): 'one method for each kind of request',
     ('long_files', 'convergence/db/schema/models.py'): 'every table, declared in one place',
-    ('wide_functions', 'convergence/cli/stack_drift.py drift'): 'the options of a command, each by its name',
+    ('wide_functions', 'convergence/cli/stack/drift.py drift'): 'the options of a command, each by its name',
     ('long_files', 'convergence/core/model.py'): 'the nouns, each with its meaning, in one place',
     ('long_files', 'convergence/testing/conformance.py'): 'one function for each thing that is tried out',
     (
@@ -71,7 +71,6 @@ ANSWERED: dict[tuple[str, str], str] = {
         'large_classes',
         'convergence/worker/scheduler/thread_groups.py ThreadGroups',
     ): 'threads, queue and groups change under one lock',
-    ('large_classes', 'convergence/worker/service.py WorkerService'): 'a worker: its messages and its life',
     (
         'large_classes',
         'convergence/engine/sweeper/tasks.py SweepTasks',
@@ -96,14 +95,13 @@ ANSWERED: dict[tuple[str, str], str] = {
     ('large_classes', 'convergence/db/ports.py SweepsPort'): 'one method for each question of a sweeper',
     ('large_classes', 'convergence/db/repositories/sweeps.py Sweeps'): 'one method for each question of a sweeper',
     ('wide_functions', 'convergence/template/compiler.py analyse'): 'what is known of a template, each by its name',
-    ('wide_functions', 'convergence/worker/service.py __init__'): 'the parts that a worker is made from',
-    ('wide_functions', 'convergence/worker/checks/node_checks.py __init__'): 'what a node comes through, part by part',
+    ('wide_functions', 'convergence/worker/wiring.py wire_worker'): 'the parts that a worker is made from',
     ('wide_functions', 'convergence/engine/sweeper/tasks.py __init__'): 'whatever may have been left undone is here',
     (
         'wide_functions',
         'simulator/convergence_simulator/scenarios/templates.py __init__',
     ): 'whatever a scenario may say of a resource',
-    ('long_functions', 'convergence/worker/service.py __init__'): 'wires the parts of a worker, one line each',
+    ('long_functions', 'convergence/worker/wiring.py wire_worker'): 'wires the parts of a worker, one line each',
 }
 # Split, so that this file does not find itself.
 UNFINISHED = re.compile(rf'\b(?:{"TO"}DO|{"FIX"}ME|{"XX"}X)\b')

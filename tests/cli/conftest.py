@@ -1,6 +1,7 @@
 """A server in this process, and the command line in an empty directory."""
 
 import os
+import uuid
 
 import pytest
 
@@ -17,17 +18,17 @@ ENGINE = EngineSettings(
 NOTIFICATIONS = NotificationSettings(allowed_networks=('127.0.0.1',), interval_s=0.05, timeout_s=20.0)
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='package')
 def installation(tmp_path_factory):
-    """What the commands are sent to."""
+    """An installation for all tests of the command line. Each test has a project of its own."""
     parts = {'api': ApiSettings(public_url=PUBLIC), 'engine': ENGINE, 'notifications': NOTIFICATIONS}
     with installed(tmp_path_factory.mktemp('served'), **parts) as api:
         yield api
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='package')
 def url(installation):
-    """A server on a port of its own."""
+    """The URL of its server."""
     server = HttpServer(application(installation.embedded.client), '127.0.0.1', 0, threads=8)
     server.start()
     yield server.address
@@ -36,13 +37,13 @@ def url(installation):
 
 @pytest.fixture
 def here(url, tmp_path, monkeypatch):
-    """An empty directory, in which commands find the server by a variable."""
+    """An empty directory, in which commands find the server and a new project by a variable."""
     for name in [name for name in os.environ if name.startswith(('OS_', 'CONVERGENCE_'))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('XDG_CONFIG_HOME', str(tmp_path / 'config'))
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
-    monkeypatch.setenv('CONVERGENCE_ENDPOINT', url)
+    monkeypatch.setenv('CONVERGENCE_ENDPOINT', f'{url}/v1/{uuid.uuid4().hex}')
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""What the API answers, as far as the command line looks at it."""
+"""The answers of the API, as far as the command line reads them."""
 
 import itertools
 

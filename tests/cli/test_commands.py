@@ -7,7 +7,7 @@ import time
 import pytest
 import requests
 
-from convergence.cli.client import _accepted
+from convergence.cli.connection.client import _accepted
 from convergence.cli.exits import CommandFailed
 from convergence.engine.reads import damage
 from tests.api.installation import waiting
@@ -96,7 +96,7 @@ def test_a_failure_tells_the_root_cause_first(run):
     assert code == 1
     assert 'CREATE_FAILED' in out
     after = err[err.index('Root cause: bad (CREATE)') :]
-    assert 'because of it: after' in after
+    assert 'as a consequence: after' in after
     assert 'Root cause: bad' in run('stack', 'explain', 'broken')[2]
 
 
@@ -111,7 +111,7 @@ def test_an_update_that_fails_says_what_it_has_not_begun(run, tmp_path):
     (tmp_path / 'three.yaml').write_text(worse)
     code, _, err = run('stack', 'update', 'halfway', '-t', 'three.yaml', '--disable-rollback', '--wait')
     assert code == 1
-    assert [line.split()[2] for line in err.splitlines() if line.endswith('not begun')] == ['b']
+    assert [line.split()[2] for line in err.splitlines() if line.endswith('not started')] == ['b']
 
 
 def test_a_dry_run_shows_what_changes_and_does_nothing(run):
@@ -136,12 +136,12 @@ def test_a_delete_leaves_behind_what_it_is_told_to_and_ends_with_saying_so(run):
     code, out, _ = run('stack', 'delete', 'left', '--leave', 'a', '--dry-run')
     assert code == 0
     assert (
-        f'! a  OS::Heat::TestResource  is forgotten, and its object left behind: physical id {left["physical_resource_id"]}'
+        f'! a  OS::Heat::TestResource  is deleted, and its object is kept: physical id {left["physical_resource_id"]}'
         in out
     )
     assert (
         out.splitlines()[-1]
-        == 'Plan: 0 to add, 0 to update, 0 to replace, 1 to remove, 1 to leave behind; 0 unchanged.'
+        == 'Plan: 0 to add, 0 to update, 0 to replace, 1 to remove, 1 to keep unmanaged; 0 unchanged.'
     )
     code, _, err = run('stack', 'delete', 'left', '--leave', 'a', '--yes', '--wait')
     assert code == 0, err
@@ -186,7 +186,7 @@ def test_what_of_a_stack_cannot_be_read_is_named_with_the_ways_out(run, installa
 
 def signalled(url, address):
     """The status of the answer to a signal at an address, sent to the server that is really there."""
-    assert address.startswith(f'{PUBLIC}/v1/default/signals/')
+    assert address.startswith(f'{PUBLIC}/v1/') and '/signals/' in address
     data = json.dumps({'status': 'SUCCESS', 'id': 'a'})
     sent = requests.put(address.replace(PUBLIC, url), data=data, timeout=60)
     return sent.status_code
@@ -234,7 +234,7 @@ def test_a_plan_is_carried_out_once(run, tmp_path):
     assert run('apply', 'p.json', '--wait')[0] == 0
     assert run('stack', 'outputs', 'saved', 'said', '-f', 'value')[1] == 'two\n'
     code, _, err = run('apply', 'p.json')
-    assert code == 4 and 'Nothing was done now' in err
+    assert code == 4 and 'The plan was not applied' in err
     (tmp_path / 'p.json').write_text('{}')
     assert run('apply', 'p.json')[0] == 2
 
@@ -242,7 +242,7 @@ def test_a_plan_is_carried_out_once(run, tmp_path):
 def test_a_cancelled_creation_is_over(run):
     assert run('stack', 'create', 'stopped', '-t', 'slow.json')[0] == 0
     code, out, err = run('stack', 'wait', 'stopped', '--wait-timeout', '0')
-    assert code == 6 and 'it goes on' in err
+    assert code == 6 and 'the operation continues' in err
     code, out, err = run('stack', 'cancel', 'stopped', '--now', '--wait')
     assert code == 0, err
     assert 'CREATE_FAILED' in out
@@ -289,7 +289,7 @@ def test_nobody_answers(run, monkeypatch):
     monkeypatch.setenv('CONVERGENCE_ENDPOINT', 'http://127.0.0.1:1')
     code, _, err = run('stack', 'list')
     assert code == 5
-    assert 'No server answers at http://127.0.0.1:1 (from CONVERGENCE_ENDPOINT): Connection refused' in err
+    assert 'The server at http://127.0.0.1:1 (from CONVERGENCE_ENDPOINT) does not answer: Connection refused' in err
     monkeypatch.delenv('CONVERGENCE_ENDPOINT')
     code, _, err = run('stack', 'list')
     assert code == 5 and 'convergence serve' in err
@@ -316,7 +316,7 @@ def test_processes_are_listed(run):
     ('message', 'told'),
     [
         ('x failed; its log says why, look for req-1', 'x failed; its log says why, look for req-1'),
-        ('It broke.', 'It broke. The log of the server says more about req-1.'),
+        ('It broke.', 'It broke. See the log of the server for req-1.'),
     ],
 )
 def test_a_failure_of_the_server_says_once_where_to_look(message, told):

@@ -1,4 +1,4 @@
-"""What stands on the screen."""
+"""The content of the screen."""
 
 import functools
 import io
@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from convergence.cli.changes import ResourceOutcome
-from convergence.cli.display import LiveTree, PlainLines, display_for, tree
 from convergence.cli.exits import NotFound, Unfinished, Unreachable
-from convergence.cli.following import Follower
-from convergence.cli.progress import OperationProgress, Scene
-from convergence.cli.report import Report
+from convergence.cli.report import Report, ResourceOutcome
+from convergence.cli.watch.display import LiveTree, PlainLines, display_for, tree
+from convergence.cli.watch.following import Follower
+from convergence.cli.watch.progress import OperationProgress, Scene
 from tests.cli.documents import STACK, STACK_ID, event, stack_event
 
 
@@ -100,7 +99,9 @@ def test_only_what_happened_in_this_operation_is_shown():
 
 
 def test_an_operation_that_takes_too_long_is_left_and_it_is_said_how_to_go_on():
-    with pytest.raises(Unfinished, match=r'still at work after 1 s; it goes on.*stack wait site.*stack cancel site'):
+    with pytest.raises(
+        Unfinished, match=r'still in progress after 1 s; the operation continues.*stack wait site.*stack cancel site'
+    ):
         followed(Server(('UPDATE_IN_PROGRESS', [])), console(), timeout_s=1)
 
 
@@ -108,7 +109,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for():
     server = Server(('UPDATE_IN_PROGRESS', []), Unreachable('away'), ('UPDATE_COMPLETE', []))
     shown = console()
     assert followed(server, shown).state == 'UPDATE_COMPLETE'
-    assert 'No answer, trying again: away' in written(shown)
+    assert 'No answer, retrying: away' in written(shown)
 
 
 def test_a_server_that_stays_away_is_given_up():
@@ -136,7 +137,7 @@ def test_the_tree_fits_eighty_columns_and_a_small_window():
 
 @pytest.mark.parametrize(
     ('well', 'words'),
-    [(False, {'not-begun': 'not begun', 'kept': 'unchanged', 'to-go': 'not begun'}), (True, 'unchanged')],
+    [(False, {'not-begun': 'not started', 'kept': 'unchanged', 'to-go': 'not started'}), (True, 'unchanged')],
 )
 def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_is(well, words):
     names = ('bad', 'not-begun', 'kept')
@@ -159,7 +160,7 @@ def test_what_a_failure_kept_from_beginning_is_told_from_what_was_to_stay_as_it_
     assert 'waits for' not in found['not-begun']
     plain = console()
     PlainLines(plain).show(progress, [], 1.0)
-    assert written(plain).count('not begun') == (0 if well else 2)
+    assert written(plain).count('not started') == (0 if well else 2)
 
 
 def test_what_changed_outside_is_said_until_it_is_put_right():

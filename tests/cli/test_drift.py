@@ -19,7 +19,7 @@ resources:
 outputs:
   where: {value: {get_attr: [a.file, path]}}
 """
-NOTHING_DRIFTED = '0 of 1 observed objects changed outside of the stack.'
+NOTHING_DRIFTED = '0 of 1 observed objects have drifted.'
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def test_a_script_learns_whether_a_stack_drifted_and_people_what(command_line, o
     assert (code, 'No observer is running' in err) == (1, True)
     observer.start()
     code, out, err = command_line('stack', 'drift', 'drifting', '--refresh')
-    assert (code, out.strip(), err) == (0, '', '0 of 2 observed objects changed outside of the stack.\n')
+    assert (code, out.strip(), err) == (0, '', '0 of 2 observed objects have drifted.\n')
     every = json.loads(command_line('stack', 'drift', 'drifting', '--all', '-f', 'json')[1])
     assert [(each['path'], each['state']) for each in every] == [('kept', 'HEALTHY'), ('other', 'HEALTHY')]
     config = command_line('stack', 'resources', 'drifting', 'kept', '-f', 'value', '-c', 'physical_resource_id')[1]
     assert command_line('software', 'config', 'delete', config.strip())[0] == 0
     code, out, err = command_line('stack', 'drift', 'drifting', '--refresh')
-    assert (code, err) == (1, '1 of 2 observed objects changed outside of the stack.\n')
+    assert (code, err) == (1, '1 of 2 observed objects have drifted.\n')
     assert 'GONE' in out and 'kept' in out and 'other' not in out
     assert 'Changed outside of the stack since' in command_line('stack', 'explain', 'drifting')[1]
     assert 'changed outside: ' in command_line('stack', 'update', 'drifting', '-t', 'configs.yaml', '--dry-run')[1]
@@ -56,7 +56,7 @@ def test_a_script_learns_whether_a_stack_drifted_and_people_what(command_line, o
     assert command_line('software', 'config', 'delete', config.strip())[0] == 0
     assert command_line('stack', 'drift', 'drifting', '--refresh')[0] == 1
     code, _, err = command_line('stack', 'drift', 'drifting', '--set-policy', 'repair')
-    assert (code, err.splitlines()[0]) == (1, 'What changes outside of stack drifting is put right from now on.')
+    assert (code, err.splitlines()[0]) == (1, 'Drift of stack drifting is repaired from now on.')
     shown = json.loads(command_line('stack', 'show', 'drifting', '-f', 'json')[1])
     assert shown['drift_policy'] == 'repair'
     assert command_line('stack', 'update', 'drifting', '--drift-policy', 'report', '--wait')[0] == 0
@@ -75,12 +75,12 @@ def test_what_is_there_is_taken_for_wanted(command_line, observer, tmp_path):
     code, out, _ = command_line('stack', 'drift', 'filed', '--refresh', '-f', 'json')
     assert (code, [each['property'] for each in json.loads(out)]) == (1, ['content'])
     code, _, err = command_line('stack', 'drift', 'filed', '--accept', 'a.file.content', '--refresh')
-    told = ['Of a.file in stack filed is wanted from now on what is there: content.', NOTHING_DRIFTED]
+    told = ['Resource a.file of stack filed: current values accepted: content.', NOTHING_DRIFTED]
     assert (code, err.splitlines()) == (0, told)
     every = json.loads(command_line('stack', 'drift', 'filed', '--all', '-f', 'json')[1])
     assert [(each['state'], each['accepted']) for each in every] == [('HEALTHY', 'content')]
     assert command_line('stack', 'update', 'filed', '-t', 'file.yaml', '--converge', '--wait')[0] == 0
     assert path.read_text() == 'of somebody else'
     code, _, err = command_line('stack', 'drift', 'filed', '--withdraw', 'a.file')
-    assert 'is accepted no more: content' in err
+    assert 'values no longer accepted: content' in err
     assert command_line('stack', 'drift', 'filed', '--withdraw', 'a.file')[0] == 4

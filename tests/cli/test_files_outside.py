@@ -1,15 +1,16 @@
-"""A template from somebody else takes no file of its user along without a word."""
+"""A foreign template sends no file of its user without confirmation."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from convergence.cli.exits import Refused
-from convergence.cli.submission import body_of
-from convergence.cli.template_files import load
+from convergence.cli.submission import request_body
+from convergence.cli.template.files import load
 from convergence.template.limits import Limits
 
 GIVEN = {'environments': (), 'parameters': (), 'parameter_files': ()}
@@ -41,16 +42,16 @@ def test_a_file_outside_is_not_sent_unless_somebody_says_so(place, capsys):
     (place / 'x').mkdir()
     for name in outside_names(place):
         with pytest.raises(Refused, match='--allow-files-outside'):
-            body_of(template(place, name), GIVEN)
+            request_body(template(place, name), GIVEN)
         assert f'{place.parent}/secret' in capsys.readouterr().err
-        sent = body_of(template(place, name), {**GIVEN, 'allow_files_outside': True})
+        sent = request_body(template(place, name), {**GIVEN, 'allow_files_outside': True})
         assert list(sent['files'].values()) == ['canary']
 
 
 def test_on_a_terminal_it_is_asked(place, monkeypatch):
     monkeypatch.setattr(sys.stdin, 'isatty', lambda: True, raising=False)
     monkeypatch.setattr(click, 'confirm', lambda *args, **more: True)
-    assert body_of(template(place, '../secret'), GIVEN)['files'] == {'../secret': 'canary'}
+    assert request_body(template(place, '../secret'), GIVEN)['files'] == {'../secret': 'canary'}
 
     def no(*args, abort, **more):
         assert abort
@@ -58,12 +59,12 @@ def test_on_a_terminal_it_is_asked(place, monkeypatch):
 
     monkeypatch.setattr(click, 'confirm', no)
     with pytest.raises(click.Abort):
-        body_of(template(place, '../secret'), GIVEN)
+        request_body(template(place, '../secret'), GIVEN)
 
 
 @pytest.mark.parametrize('name', ['inside', './inside', '../from-somebody/inside'])
 def test_a_file_of_the_directory_is_sent_without_a_word(place, name, capsys):
-    assert list(body_of(template(place, name), GIVEN)['files'].values()) == ['inside']
+    assert list(request_body(template(place, name), GIVEN)['files'].values()) == ['inside']
     assert capsys.readouterr().err == ''
 
 
@@ -73,4 +74,4 @@ def test_the_directory_of_an_environment_that_the_user_names_counts_too(place, t
     (other / 'web.yaml').write_text(TEMPLATE.format(name='../secret'))
     (other / 'e.yaml').write_text('resource_registry: {My::Web: web.yaml}\n')
     bundle = load(template(place, 'inside'), [str(other / 'e.yaml')], Limits())
-    assert [each.name for each in bundle.outside] == ['secret']
+    assert [Path(each).name for each in bundle.outside] == ['secret']

@@ -114,7 +114,7 @@ def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeyp
     }
     file = tmp_path / 'clouds.yaml'
     file.write_text(json.dumps({'clouds': clouds}))
-    # Where it is looked for was settled when somebody in this process first imported openstacksdk.
+    # openstacksdk fixes its search path at the first import in a process.
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(file))
     assert run('stack', 'list', cloud='north')[0] == 0
     assert run('stack', 'list', '--os-cloud', 'north')[0] == 0
@@ -139,10 +139,10 @@ def test_a_cloud_of_clouds_yaml_is_logged_in_to(run, identity, tmp_path, monkeyp
         ({'password': 'canary-wrong-72'}, 4, 'Keystone does not accept the credentials'),
         ({'project_name': 'nowhere'}, 4, 'Keystone does not accept the credentials'),
         ({'region_name': 'nowhere'}, 5, 'the catalog of Keystone has no orchestration service'),
-        ({'region_name': 'south'}, 5, 'No server answers at http://127.0.0.1:1'),
+        ({'region_name': 'south'}, 5, 'The server at http://127.0.0.1:1'),
         ({'auth_url': 'http://127.0.0.1:1/v3'}, 5, 'Keystone does not answer as expected'),
         ({'auth_type': 'nonsense'}, 2, 'nonsense'),
-        ({'password': ''}, 2, 'there is no password for it'),
+        ({'password': ''}, 2, 'has no password'),
     ],
 )
 def test_what_goes_wrong_is_said_without_a_secret(run, identity, options, code, said):
@@ -175,8 +175,8 @@ def test_a_token_opens_its_own_project_only_and_what_its_roles_allow(run, identi
 
 def test_a_keystone_that_fails_after_the_first_token_is_told_as_such(identity, url, monkeypatch):
     """A token runs out while an operation is followed."""
+    from convergence.cli.connection.keystone import log_in
     from convergence.cli.exits import Unreachable
-    from convergence.cli.keystone import log_in
 
     login = log_in({**identity.options(), 'region_name': 'north'}, 'a test', '')
     monkeypatch.setattr(identity, 'is_broken', True)

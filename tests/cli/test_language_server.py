@@ -72,7 +72,7 @@ class Editor:
         return uri
 
     def diagnostics(self, uri, version=1):
-        """What is told of a version of a document, as soon as it is."""
+        """Return the diagnostics of a version of a document, as soon as they arrive."""
 
         async def wait():
             while (uri, version) not in self._told:
@@ -194,8 +194,8 @@ def test_only_what_fits_is_offered(editor):
         ('{equals: [{get_param: len', ['**length**, a parameter of type `number`', 'How long it is.', '`8`']),
         ('{equals: [{get_par', ['**get_param**, a function']),
         ('get_attr: [oth', ['**other**, a resource of type `OS::Heat::Value`']),
-        ('depends', ['**depends_on**', 'must be there before']),
-        ('resour', ['**resources**', 'What should exist.']),
+        ('depends', ['**depends_on**', 'to create before this one']),
+        ('resour', ['**resources**', 'Desired resources by name.']),
         ('{get_param: sec', ['**secret**, a parameter of type `string`']),
     ],
 )

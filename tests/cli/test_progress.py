@@ -1,8 +1,8 @@
-"""What a person is told while a stack converges: events in, lines out."""
+"""The display of progress: events in, lines out."""
 
-from convergence.cli.changes import ResourceOutcome, announced, happened
-from convergence.cli.display import choose
-from convergence.cli.progress import Line, Mood, OperationProgress, Part, Scene
+from convergence.cli.report import ResourceOutcome, announced, happened
+from convergence.cli.watch.display import choose
+from convergence.cli.watch.progress import Line, OperationProgress, Part, Scene, StateKind
 from tests.cli.documents import STACK, STACK_ID, event, resource, stack_event
 
 
@@ -16,12 +16,12 @@ def states(progress):
 
 def test_a_resource_waits_is_made_and_is_done():
     progress = progress_of({'web': 'T', 'disk': 'T'}, {})
-    assert [(line.mood, line.took_s(9.0)) for line in progress.lines] == [(Mood.WAITING, None)] * 2
+    assert [(line.mood, line.took_s(9.0)) for line in progress.lines] == [(StateKind.WAITING, None)] * 2
     progress.learn([event('web', 'CREATE_IN_PROGRESS')], 1.0)
     assert states(progress) == [('web', 'CREATE_IN_PROGRESS'), ('disk', '')]
     assert progress.lines[0].took_s(3.5) == 2.5
     progress.learn([event('web', 'CREATE_COMPLETE')], 4.0)
-    assert progress.lines[0].mood is Mood.GOOD
+    assert progress.lines[0].mood is StateKind.GOOD
     assert progress.lines[0].took_s(99.0) == 3.0
 
 
@@ -62,7 +62,7 @@ def test_a_failure_is_told_with_its_reason_and_a_retry_begins_anew():
     failed = event('web', 'CREATE_FAILED', reason='no room')
     progress.learn([event('web', 'CREATE_IN_PROGRESS')], 1.0)
     (change,) = progress.learn([failed], 2.0)
-    assert (change.mood, change.reason) == (Mood.BAD, 'no room')
+    assert (change.mood, change.reason) == (StateKind.BAD, 'no room')
     progress.learn([event('web', 'UPDATE_IN_PROGRESS')], 7.0)
     assert progress.lines[0].took_s(8.0) == 1.0
 
@@ -98,7 +98,7 @@ def test_what_is_in_nested_stacks_is_shown_below_their_resource_while_that_is_at
     ]
     inside('group', 'CREATE_FAILED', None, 'web-1')  # its resource is gone already, and its place is remembered
     inside('any', 'CREATE_FAILED', None, 'nobody-knows')
-    assert [line.path for line in progress.lines if line.mood is Mood.BAD] == ['web/group']
+    assert [line.path for line in progress.lines if line.mood is StateKind.BAD] == ['web/group']
     inside('web', 'CREATE_COMPLETE', '', STACK)
     assert [line.path for line in progress.lines] == ['web', 'disk']
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from convergence.cli import local_servers, local_token
+from convergence.cli.connection import local_servers, local_token
 from convergence.cmd.serve import PORT_FILE, open_port
 from convergence.errors import ConfigurationError
 from tests.api.installation import waiting

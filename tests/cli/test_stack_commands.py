@@ -65,7 +65,7 @@ def test_a_resource_that_is_called_broken_is_replaced_by_the_next_update(run):
     run('stack', 'create', 'sick', '-t', 'simple.yaml', '--wait')
     before = run('stack', 'resources', 'sick', 'a', '-f', 'value', '-c', 'physical_resource_id')[1]
     code, _, err = run('stack', 'mark-unhealthy', 'sick', 'a', '--reason', 'it smokes')
-    assert (code, err) == (0, 'a of stack sick is called broken; the next update of the stack replaces it.\n')
+    assert (code, err) == (0, 'a of stack sick is marked as unhealthy; the next update of the stack replaces it.\n')
     shown = json.loads(run('stack', 'resources', 'sick', 'a', '-f', 'json')[1])
     assert (shown['resource_status'], shown['resource_status_reason']) == ('CHECK_FAILED', 'it smokes')
     assert run('stack', 'mark-unhealthy', 'sick', 'a', '--reset')[0] == 0
@@ -93,7 +93,7 @@ def test_the_parts_of_a_stack_are_shown(run):
     assert run('stack', 'files', 'parts', '-f', 'value') == (0, 'note.txt\t15\n', '')
     assert run('stack', 'files', 'parts', 'note.txt')[1] == 'said in a file\n'
     code, _, err = run('stack', 'files', 'parts', 'other.txt')
-    assert code == 3 and 'there are: note.txt' in err
+    assert code == 3 and 'Its files: note.txt' in err
 
 
 def test_a_stack_goes_back_to_a_snapshot(run):
@@ -135,7 +135,7 @@ def test_an_operation_goes_on_from_a_hook_when_somebody_clears_it(run):
         time.sleep(0.1)
     assert [(each['resource_name'], each['hook']) for each in paused] == [('a', 'pre-create')]
     code, _, err = run('stack', 'hook', 'clear', 'halted', 'a', 'b')
-    assert code == 3 and 'b of stack halted waits at no hook now; those that do: a (pre-create).' in err
+    assert code == 3 and 'b of stack halted waits at no hook. Waiting resources: a (pre-create).' in err
     assert run('stack', 'hook', 'clear', 'halted', 'a')[::2] == (0, 'Hook pre-create of a is cleared.\n')
     assert run('stack', 'wait', 'halted', '--for', 'CREATE_COMPLETE')[0] == 0
 
@@ -147,7 +147,7 @@ def test_a_stack_is_exported_abandoned_and_adopted_with_its_objects(run, tmp_pat
     assert code == 0 and set(json.loads(out)['resources']) == {'a', 'b', 'c'} and 'canary-2' not in out
     (tmp_path / 'there.json').write_text('precious')
     code, _, err = run('stack', 'abandon', 'old', '--yes', '-o', 'there.json')
-    assert code == 2 and 'Nothing was done' in err and state(run, 'old') == 'CREATE_COMPLETE'
+    assert code == 2 and 'Nothing was changed' in err and state(run, 'old') == 'CREATE_COMPLETE'
     assert run('stack', 'abandon', 'old', '--yes', '-o', 'old.json')[0] == 0
     assert stat.S_IMODE((tmp_path / 'old.json').stat().st_mode) == 0o600
     until(run, 3, 'stack', 'show', 'old')

@@ -1,5 +1,6 @@
 """``convergence template``: what a user sees of a wrong template, and what a program reads."""
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -9,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from convergence.cli.completion import completion
-from convergence.cli.template import template
-from convergence.cli.template_files import load
+from convergence.cli.template.commands import template
+from convergence.cli.template.files import load
 from convergence.template.limits import Limits
 
 EXAMPLES = sorted((Path(__file__).parents[2] / 'examples').rglob('*.yaml'))
@@ -164,7 +165,7 @@ def test_files_are_found_beside_what_names_them(write):
         (5, 61, 'UnreadableFile'),
     ]
     assert document['errors'][0]['hint'] == 'Did you mean "x.txt"?'
-    assert 'nothing is fetched' in document['errors'][1]['message']
+    assert 'Download it' in document['errors'][1]['message']
 
 
 def test_a_file_that_is_no_text_is_a_problem_of_the_place_that_names_it(write):
@@ -182,7 +183,7 @@ def test_a_file_that_is_no_text_is_a_problem_of_the_place_that_names_it(write):
         ('pipe', 'not a regular file'),
         ('.', 'not a regular file'),
         ('x' * 300, 'cannot be read: File name too long.'),
-        ('a\0b', 'characters that no file can have'),
+        ('a\0b', 'invalid characters'),
     ],
 )
 def test_what_has_no_end_is_not_read_because_a_template_names_it(write, tmp_path, name, message):
@@ -260,6 +261,7 @@ def test_characters_of_a_template_do_nothing_to_the_terminal(write):
     assert '\x1b' not in run('validate', 'web.yaml').stdout
 
 
+@functools.cache
 def schema():
     return json.loads(run('schema').stdout)
 

@@ -259,7 +259,7 @@ def test_types_are_asked_over_whatever_transport_there_is(asked):
         with pytest.raises(errors.StackValidationFailed, match='there is no such thing'):
             ask()
     (warning,) = client.validate_template(context, service('broken'))['Warnings']
-    assert 'whether it can be made is not known: KeyError' in warning['message']
+    assert 'it is not known if it can be created: KeyError' in warning['message']
     assert asked.sent and not any('text' in each or 'secret' in each for each in asked.sent), 'the broker can read it'
 
 
@@ -276,6 +276,6 @@ def test_without_a_worker_requests_are_answered_all_the_same(asked):
     for worker in asked._running.workers:
         worker.stop()
     (warning,) = client.validate_template(context, service('impossible'))['Warnings']
-    assert 'whether it can be made is not known' in warning['message']
+    assert 'it is not known if it can be created' in warning['message']
     (again,) = client.validate_template(context, service('impossible'))['Warnings']
-    assert 'no worker has answered a moment ago' in again['message']
+    assert 'no worker answered a moment ago' in again['message']

@@ -131,8 +131,8 @@ def hurry(harness: Harness) -> list[float]:
     harness.store._clock = map(float, itertools.count()).__next__
     waited: list[float] = []
     for worker in harness.workers:
-        worker._checks._steps._pause = waited.append
-        worker._checks._steps.results._pause = waited.append
+        worker._parts.checks._steps._pause = waited.append
+        worker._parts.checks._steps.results._pause = waited.append
     return waited
 
 

@@ -656,7 +656,7 @@ def test_a_name_server_that_does_not_answer_is_not_waited_for_and_names_under_wa
         checked(destination('http://none.example/'), (), patient)
     with pytest.raises(OSError):
         find('slow.example', 443)
-    with pytest.raises(AddressRefused, match='2 other names are being looked up already'):
+    with pytest.raises(AddressRefused, match='2 other names are being resolved already'):
         checked(destination('http://fast.example/'), (), find)
     assert asked.count('fast.example') == 1
     answers.set()

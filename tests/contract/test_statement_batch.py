@@ -274,7 +274,7 @@ def test_mariadb_gets_few_statements_for_a_resource_that_a_thread_goes_on_with(
     engine = emptied(engines('mariadb'))
     figures = []
     for size in (10, 20):
-        harness = Harness(emptied(engine), in_a_row=100)
+        harness = Harness(emptied(engine), max_inline_nodes=100)
         names = [f'n{number}' for number in range(size)]
         stack = harness.create(
             {name: {'value': 'x', 'after': names[max(0, place - before) : place]} for place, name in enumerate(names)}

@@ -76,7 +76,7 @@ def test_what_was_replaced_goes_when_nothing_runs_with_it_any_more(harness, rows
     assert unwanted(rows) == []
     harness.run()
     assert unwanted(rows) == ['C']
-    with pytest.raises(errors.ActionInProgress, match='Somebody else has updated'):
+    with pytest.raises(errors.ActionInProgress, match='Another request has updated'):
         harness.stacks.update_stack(harness.context, identity, hot({}), credentials={'id': 'C'})
     harness.stacks.update_stack(harness.context, identity, hot({}), credentials={'id': 'D'})
 

@@ -265,7 +265,7 @@ def test_a_conflict_that_remains_is_no_error_of_a_sweep(
             tasks = _tasks(harness)
             assert tasks._survive(task, getattr(tasks, task)) == 0
     assert {record.levelname for record in caplog.records} <= {'INFO', 'DEBUG'}
-    assert 'leaves the task wake for the next sweep' in caplog.text
+    assert 'Sweep task wake postponed to the next sweep' in caplog.text
     harness.store._around_commit = None
     harness.recover()
     harness.assert_converged(stack, {'a': 'x'}, 'CREATE_COMPLETE')

@@ -67,7 +67,7 @@ def test_a_keystone_that_is_away_leaves_it_unknown(lent, monkeypatch):
     answer = validate(lent, {'a': cloud('impossible', CHECKED)})
     assert answer.status_code == 200
     (warning,) = answer.json['Warnings']
-    assert 'whether it can be made is not known' in warning['message']
+    assert 'it is not known if it can be created' in warning['message']
     assert (
         'wants_credentials' not in answer.text
         and 'wants_credentials' not in preview(lent, {'a': cloud('x', CHECKED)}).text

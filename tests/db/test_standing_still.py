@@ -99,7 +99,7 @@ def test_a_sweeper_goes_on_to_what_is_not_held(url):
         harness.store._patience_s = 1.5
         stacks = [harness.create({'r': 'x'}, name) for name in 'ab']
         for address in harness.messages.checks:
-            harness.workers[0]._checks._steps.begin(*address)
+            harness.workers[0]._parts.checks._steps.begin(*address)
         harness.messages.checks.clear()
         harness.die(harness.workers[0])
         held = harness.sweeps.expired_claims(1)[0].resource_id

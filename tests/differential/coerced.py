@@ -10,7 +10,7 @@ import warnings
 
 
 def answer(kind, value, properties):
-    """What a property that is required makes of a value."""
+    """Return the coerced value of a required property."""
     schemata = {'one': properties.Schema(kind, required=True)}
     try:
         read = properties.Properties(schemata, {'one': value})

@@ -46,7 +46,7 @@ def _installation():
 
 
 def ours(case):
-    """What we make of a case: its value, or `REFUSED`."""
+    """Return our result for a case: its value, or `REFUSED`."""
     is_cloud = case['section'] == 'Parameters'
     words = ('Resources', 'Type', 'Properties') if is_cloud else ('resources', 'type', 'properties')
     section, type_, properties = words
@@ -70,7 +70,7 @@ def interpreter():
 
 
 def theirs(cases):
-    """What the reference makes of the cases: a value each, or `REFUSED`."""
+    """Return the results of the reference for the cases: a value each, or `REFUSED`."""
     return [answer.get('value') if 'value' in answer else REFUSED for answer in _asked('reference.py', cases)]
 
 
@@ -80,7 +80,7 @@ def corpus():
 
 
 def understood(text, parameters):
-    """What we make of a template: what each resource requires, and the outputs; or what is wrong with it."""
+    """Return our result for a template: the requirements of each resource and the outputs, or the errors."""
     try:
         compiled = analyse(
             text,
@@ -98,7 +98,7 @@ def understood(text, parameters):
 
 
 def read_there(values):
-    """What properties of the reference make of values, by type of property; see `tests.differential.coerced`."""
+    """Return the coerced values of the reference by type of property; see `tests.differential.coerced`."""
     told = _asked('coerced.py', values)
     return {kind: [answer.get('value', REFUSED) for answer in answers] for kind, answers in told.items()}
 
@@ -120,7 +120,7 @@ def _read(annotation, value):
 
 
 def declared_there(*beginnings):
-    """What the types of the reference declare whose names begin so; see `tests.differential.declared`."""
+    """Return the declarations of the reference's types with a prefix; see `tests.differential.declared`."""
     return _asked('declared.py', beginnings)
 
 
@@ -140,7 +140,7 @@ def _declared(kind):
 
 
 def _properties(declared):
-    """What users are told, with what is hidden from them, and with the support of each."""
+    """Return the visible and hidden declarations, each with its support status."""
     schema = PropertySchema.of(declared)
     return _together(schema.describe(whole=True), schema.describe())
 
@@ -155,7 +155,7 @@ def _together(whole, shown):
 
 
 def differing(here, there):
-    """Where two declarations of a type differ: by place what each says there, None where it says nothing."""
+    """Return the differences of two declarations by place: both values, None for a missing one."""
     us, them = places(here), places(there)
     both = us.keys() & them.keys()
     # Of what is on one side only it is told that it is there, and not all that it says.
@@ -164,7 +164,7 @@ def differing(here, there):
 
 
 def places(declared):
-    """What the declaration of a type says, by place."""
+    """Return the declaration of a type by place."""
     told = {'support_status': declared['support_status']}
     for section in ('properties', 'attributes', 'update_policy'):
         told[section] = _THERE
@@ -173,9 +173,9 @@ def places(declared):
 
 
 _THERE = {}
-"""What stands for a property or an attribute as a whole: what it says is compared one by one."""
+"""Keys of whole properties and attributes, whose parts are compared one by one."""
 _UNSAID = {'description', 'nullable', 'secret'}
-"""What is each one's own: words for people, and what the API of neither tells."""
+"""Keys that may differ: texts for people, and keys that neither API shows."""
 
 
 def _entries(entries, around):
@@ -190,7 +190,7 @@ def _entries(entries, around):
 
 
 def _asked(program, question=None):
-    """What a program answers that runs where the reference is."""
+    """Return the answer of a program that runs beside the reference."""
     path = Path(__file__).with_name(program)
     done = subprocess.run(
         [interpreter(), path], input=json.dumps(question), capture_output=True, text=True, check=False, timeout=300

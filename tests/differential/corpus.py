@@ -81,7 +81,7 @@ def given_for(template):
 
 
 def answer(document, library):
-    """What the reference makes of one template."""
+    """Return the result of the reference for one template."""
     values = {}
     try:
         values = given_for(library.template.Template(document))

@@ -29,7 +29,7 @@ def properties_of(schemata):
 
 
 def type_of(plugin):
-    """What a class declares."""
+    """Return the declarations of a class."""
     from heat.engine import support
 
     return {

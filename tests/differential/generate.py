@@ -15,7 +15,7 @@ LEAVES = ('', 'a', 'hello', 'a,b', '%i%', 0, 1, -1, 2.5, True, None, [], {}, ['a
 TEXTS = ('', 'a', 'a,b,c', 'hello %i%', 'k=v')
 VERSIONS = ('2017-09-01', '2018-08-31', '2021-04-16')
 ODD = 0.1
-"""How often an argument is none of the kind that the function wants."""
+"""Probability of an argument of the wrong kind."""
 
 
 class Maker:

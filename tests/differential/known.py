@@ -1,4 +1,4 @@
-"""What is known to differ, the page that tells it, and whether the reference is there to be asked."""
+"""The known differences, their page, and the check for an installed reference."""
 
 from pathlib import Path
 

@@ -25,7 +25,7 @@ class Stack:
 
 
 def answer(case, library):
-    """What the reference makes of one case."""
+    """Return the result of the reference for one case."""
     document = {case['key']: case['version'], case['section']: case['parameters']}
     try:
         template = library.template.Template(document, files=case['files'], env=library.environment.Environment({}))

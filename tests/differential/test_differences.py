@@ -1,4 +1,4 @@
-"""What the language does otherwise than the reference engine is known, told on a page, and nothing else."""
+"""All differences from the reference engine are known and documented."""
 
 import json
 

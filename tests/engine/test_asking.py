@@ -142,7 +142,7 @@ def test_a_dry_run_says_what_the_type_has_found_out(asking):
         'd': (
             'updated',
             'possible',
-            'value changes; whether in place is not known: its type cannot tell before it is done',
+            'value changes; not known if in place: its type cannot tell before it is done',
         ),
     }
     assert asking.calls == [4], 'all questions of a preview travel in one call'
@@ -234,7 +234,7 @@ def test_what_a_type_cannot_tell_is_a_warning_and_no_error(asking, said, why):
     document = asking.validate(hot({'a': knowing('x'), 'b': knowing('y')}))
     (warning,) = document['Warnings']
     assert warning['path'] == ['resources', 'a']
-    assert f'whether it can be made is not known: {why}' in warning['message']
+    assert f'it is not known if it can be created: {why}' in warning['message']
     (a, b) = asking.preview_new({'a': knowing('x'), 'b': knowing('y')})['resources']
     assert why in a['reason'] and b['reason'] == ''
 
@@ -328,7 +328,7 @@ def test_after_silence_nobody_waits_for_workers_for_a_while():
 
     workers = WorkerQuestions(send, str, str, clock=lambda: now[0])
     assert ask(workers)[0].reason == 'no worker has answered'
-    assert ask(workers)[0].reason == 'no worker has answered a moment ago' and len(calls) == 1
+    assert ask(workers)[0].reason == 'no worker answered a moment ago' and len(calls) == 1
     now[0] = SILENT_S
     assert ask(workers) == [TypeReply(is_known=True)]
 
@@ -355,7 +355,7 @@ def test_only_some_requests_of_an_engine_wait_for_workers():
 @pytest.mark.parametrize('answer', ['', '[]', '{}', '[{"is_known": "x", "change": "DANCE"}]'])
 def test_an_answer_that_makes_no_sense_is_none(answer):
     (reply,) = ask(WorkerQuestions(lambda context, questions, limit_s: answer, str, str))
-    assert not reply.is_known and reply.reason == 'the answer of the worker cannot be read'
+    assert not reply.is_known and reply.reason == 'the answer of the worker is unreadable'
 
 
 def test_a_request_asks_so_many_questions_and_no_more():

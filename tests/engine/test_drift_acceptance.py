@@ -165,7 +165,7 @@ def test_what_cannot_be_accepted_is_refused_and_nothing_changes(harness):
     rows = harness.reader.resources(shown.stack_id)
     for name, properties, error, text in (
         ('b', (), errors.NotSupported, 'its object is GONE'),
-        ('a', ('link',), errors.Invalid, 'does not differ; what does: value'),
+        ('a', ('link',), errors.Invalid, 'does not differ; these properties do: value'),
         ('z', (), errors.ResourceNotFound, 'could not be found'),
     ):
         with pytest.raises(error, match=text):

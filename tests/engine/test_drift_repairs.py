@@ -323,7 +323,7 @@ def test_an_object_that_keeps_changing_is_given_up_visibly(harness, how):
         begun.append(harness.stack(mended.stack_id).traversal_id != traversal)
     assert begun == [True, True, True, False, False, False]
     assert [each for each in mended.events() if 'given up' in each] == [
-        'Repair given up: it was put right 3 times and keeps changing: somebody else is changing it'
+        'Repair given up: it was repaired 3 times and keeps changing: another program changes it'
     ]
     known = mended.observing.known(mended.stack_id)['a']
     assert known.given_up and known.found is (ObservedState.DIFFERS if how == 'changed' else ObservedState.GONE)

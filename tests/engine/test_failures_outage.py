@@ -45,7 +45,7 @@ def sweeper(harness: Harness, clock: Clock) -> Sweeper:
 def begun(harness: Harness) -> str:
     """A stack whose resource a worker holds."""
     stack = harness.create(things('a'))
-    harness.workers[0]._checks._steps.begin(*harness.messages.checks.pop())
+    harness.workers[0]._parts.checks._steps.begin(*harness.messages.checks.pop())
     return stack
 
 
@@ -80,7 +80,7 @@ def test_after_an_outage_workers_have_one_lease_to_renew_theirs(harness, sweeper
     let_leases_run_out(harness)
     sweeper.sweep()
     assert owner(harness, stack) is not None
-    assert 'nothing is taken from workers for 30 s' in caplog.text
+    assert 'no claim is taken from a worker for 30 s' in caplog.text
     clock.now += LEASE_S - 0.1
     sweeper.sweep()
     assert owner(harness, stack) is not None
@@ -126,7 +126,7 @@ def test_an_outage_that_ends_during_a_sweep_counts(harness, sweeper, clock):
 def test_an_outage_that_ends_when_a_row_is_taken_keeps_the_others(harness, sweeper, clock):
     stack = harness.create(things('ab'))
     for address in harness.messages.checks:
-        harness.workers[0]._checks._steps.begin(*address)
+        harness.workers[0]._parts.checks._steps.begin(*address)
     transact, taken = harness.store.transact, []
 
     def waits(scope: object, decide: Callable[..., object], following: object = None) -> object:
@@ -150,7 +150,7 @@ def test_a_short_outage_and_a_sweep_that_comes_late_keep_no_row_from_being_taken
     assert owner(harness, stack) is None
     harness.messages.checks.clear()
     other = harness.create(things('a'), 'other')
-    harness.workers[0]._checks._steps.begin(*harness.messages.checks.pop())
+    harness.workers[0]._parts.checks._steps.begin(*harness.messages.checks.pop())
     clock.now += LEASE_S * 0.9
     let_leases_run_out(harness)
     sweeper.sweep()

@@ -54,7 +54,7 @@ def test_rows_of_the_dead_are_taken_over_whatever_is_wrong_with_one_of_them(harn
     harness.reality.always = {('create', name): meanwhile(lambda: None) for name in 'abc'}
     stack = harness.create(things('abc'))
     for address in harness.messages.checks:
-        harness.workers[0]._checks._steps.begin(*address)
+        harness.workers[0]._parts.checks._steps.begin(*address)
     harness.messages.checks.clear()
     harness.reality.always.clear()
     harness.die(harness.workers[0])
@@ -154,7 +154,7 @@ def test_a_database_that_is_away_ends_the_sweep_instead_of_failing_everything_in
     """Each of a thousand rows would be waited for as long as a restart takes."""
     stack = harness.create(things('abc'))
     for address in harness.messages.checks:
-        harness.workers[0]._checks._steps.begin(*address)
+        harness.workers[0]._parts.checks._steps.begin(*address)
     harness.die(harness.workers[0])
     transact, tried = harness.store.transact, []
 

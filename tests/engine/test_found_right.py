@@ -74,7 +74,7 @@ SIZED = {'parameters': {'size': {'type': 'string', 'default': 'small'}}}
 
 
 def test_an_update_reads_what_it_changes_under_the_same_circumstances(harness, read):
-    """Of a template that is text; see `tests/template/test_revision.py`."""
+    """Of a template that is text; see `tests/template/test_incremental.py`."""
     things_now = {**things(NAMES), 'r0': {'value': {'get_param': 'size'}}}
 
     def update(*changed: str, **args: Any) -> list[str]:
@@ -132,7 +132,7 @@ def test_a_compiled_template_is_not_twice_as_large_for_what_was_read_of_it(secti
     """Also where the environment has a say in each definition."""
     text = hot({f'r{number}': {'value': f'text {number}'} for number in range(200)}, **SIZED)
     compiled = template.compile(text, identity=template.StackIdentity('', '', 'p'), **sections).settled(Limits())
-    assert held_bytes(compiled) < 1.8 * held_bytes(replace(compiled, as_read=None))
+    assert held_bytes(compiled) < 1.8 * held_bytes(replace(compiled, parse_state=None))
 
 
 def test_a_definition_is_held_once(harness):
@@ -141,8 +141,8 @@ def test_a_definition_is_held_once(harness):
     harness.stacks.update_stack(harness.context, {'stack_id': stack}, hot({**things(NAMES), 'new': 'x'}, **SIZED))
     row = harness.stack(stack)
     compiled = harness.compiler.compiled(row, row.template_id)
-    assert compiled.as_read is not None
-    assert all(each is compiled.goal.definitions[name] for name, each in compiled.as_read.definitions.items())
+    assert compiled.parse_state is not None
+    assert all(each is compiled.goal.definitions[name] for name, each in compiled.parse_state.definitions.items())
 
 
 def test_what_was_accepted_by_somebody_else_is_checked_again(harness, checked):
@@ -171,7 +171,7 @@ def test_what_python_takes_for_equal_is_not_the_same(before, after):
         {'hidden': (('properties', 'value'),)},
         {'private': (('properties', 'value'),)},
         {'secrets': ('x',)},
-        {'harmless': ('x',)},
+        {'printable': ('x',)},
         {'implied': ('b',)},
         {'asked': ('b',)},
         {'requires': ('b',)},

@@ -6,7 +6,7 @@ import pytest
 
 from convergence import drawing, template
 from convergence.cli.graph_text import graph_lines
-from convergence.cli.template_authoring import drawn_of
+from convergence.cli.template.authoring import template_graph
 from convergence.resources.contract import FutureValue
 from convergence.resources.implied import ask_for_implied, with_implied
 from convergence.resources.manifest import Manifest, entry_of
@@ -101,7 +101,7 @@ def test_a_type_is_told_what_is_known_of_the_template():
 def test_it_is_marked_wherever_the_graph_is_drawn():
     registry = Registry({'Test::Port': Port(None), 'Test::Thing': Thing(None)})
     compiled = template.compile(hot(resources()), identity=template.StackIdentity('', '', ''))
-    drawn = drawn_of(with_implied(compiled, ask_for_implied(compiled, registry)))
+    drawn = template_graph(with_implied(compiled, ask_for_implied(compiled, registry)))
     assert {'from': 'port_b', 'to': 'subnet', 'is_implied': True} in drawn['edges']
     assert {'from': 'port_b', 'to': 'net'} in drawn['edges']
     assert '│  └─ subnet  Test::Thing  (implied)' in graph_lines(drawn)

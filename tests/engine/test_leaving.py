@@ -108,7 +108,7 @@ def test_a_row_that_cannot_be_read_hides_nothing_and_holds_nothing_up(harness: H
     assert [each['stack_name'] for each in stacks.list_stacks(harness.context)] == ['s']
     assert stacks.show_stack(harness.context, identity)[0]['stack_status'] == 'COMPLETE'
     shown = {each['resource_name']: each for each in resources.list_stack_resources(harness.context, identity)}
-    assert shown['b']['resource_status_reason'].startswith(f'What is stored of it cannot be read ({column})')
+    assert shown['b']['resource_status_reason'].startswith(f'Stored values are unreadable ({column})')
     assert shown['b']['physical_resource_id'] == row.physical_id
     delete(harness, stack)
     harness.run()

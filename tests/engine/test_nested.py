@@ -349,7 +349,7 @@ def stop_below(harness: Harness) -> None:
         harness.run()
         harness.sweep()
         for row in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to these
-            harness.workers[0]._checks.interrupt(row, Task('interrupt'))
+            harness.workers[0]._parts.checks.interrupt(row, Task('interrupt'))
 
 
 def test_a_cancel_and_a_failed_sibling_leave_nothing_running_below(harness):
@@ -403,7 +403,7 @@ def test_a_cancel_that_comes_after_the_end_of_a_nested_stack_changes_nothing_in_
     child = child_of(harness, stack_id)
     harness.stacks.stack_cancel_update(harness.context, {'stack_id': stack_id}, cancel_with_rollback=False, now=True)
     for interrupted in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to it
-        harness.workers[0]._checks.interrupt(interrupted, Task('interrupt'))
+        harness.workers[0]._parts.checks.interrupt(interrupted, Task('interrupt'))
     assert (len(asked), harness.state(stack_id)) == (1, 'CREATE_FAILED')
     assert (harness.state(child.id), harness.stack(child.id).traversal_id) == ('CREATE_COMPLETE', child.traversal_id)
     update(harness, stack_id, {'child': {'type': CHILD, 'value': 'a'}}, {CHILD: nested()})

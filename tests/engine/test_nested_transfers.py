@@ -89,7 +89,7 @@ def test_a_snapshot_of_a_tree_that_is_deleted_leaves_nothing_at_any_level(harnes
     snapshots(harness, 'delete_snapshot', stack_id, snapshot_id)
     for _ in range(6):
         for worker in harness.workers:
-            worker._snapshot_removal()
+            worker._parts.snapshot_removal()
     assert harness.reality.copies == {}
     assert harness.kept.of_stack(stack_id) == harness.kept.of_stack(last) == []
     assert harness.state(last) == 'SNAPSHOT_COMPLETE'

@@ -113,8 +113,8 @@ def test_a_link_of_a_chain_that_a_worker_goes_on_with_costs_no_message(engine):
     read in one.
     """
     costs = []
-    for in_a_row in (1, 100):
-        harness = Harness(engine, in_a_row=in_a_row)
+    for max_inline_nodes in (1, 100):
+        harness = Harness(engine, max_inline_nodes=max_inline_nodes)
         costs.append((*cost_of(harness, chain(20), 'create'), harness.messages.sent))
         emptied(engine)
     (commits, statements, _), (fewer, less, _) = costs

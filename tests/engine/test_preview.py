@@ -360,7 +360,7 @@ def test_a_type_that_each_update_makes_anew_is_said_to_be_replaced(harness):
     before = harness.row(stack, 'handle').physical_id
     lists = Preview(harness, stack)({'handle': handle, 'other': 'y'})
     assert fates(lists) == {'handle': 'replaced', 'other': 'updated'}
-    assert entry(lists, 'handle')['reason'] == 'each update makes it anew'
+    assert entry(lists, 'handle')['reason'] == 'each update creates it again'
     harness.update(stack, {'handle': handle, 'other': 'y'})
     harness.run()
     assert harness.row(stack, 'handle').physical_id != before

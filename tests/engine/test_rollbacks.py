@@ -44,7 +44,7 @@ def test_a_complete_stack_goes_back_to_what_it_was_before_and_forward_again(harn
     harness.assert_converged(stack, X, 'ROLLBACK_COMPLETE')
     now = harness.stack(stack)
     assert (now.template_id, now.previous_good_template_id) == (first, second)
-    assert now.status_reason == 'Stack ROLLBACK completed successfully; asked for after UPDATE_COMPLETE'
+    assert now.status_reason == 'Stack ROLLBACK completed successfully; requested after UPDATE_COMPLETE'
     back(harness, stack)
     harness.assert_converged(stack, Y, 'ROLLBACK_COMPLETE')
     harness.update(stack, {'a': {'value': 'z'}})

@@ -33,7 +33,7 @@ def taken(harness, stack, name=None):
 def heartbeat(harness):
     """Each worker looks after what is kept once."""
     for worker in harness.workers:
-        worker._snapshot_removal()
+        worker._parts.snapshot_removal()
 
 
 def fill(harness, stack, content):

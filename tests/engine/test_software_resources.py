@@ -232,7 +232,7 @@ def test_a_cancel_is_told_to_the_agent(harness, software):
     harness.cancel(stack, rollback=False)
     harness.deliver_cancels()
     for row in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to these
-        harness.workers[0]._checks.interrupt(row, Task('interrupt'))
+        harness.workers[0]._parts.checks.interrupt(row, Task('interrupt'))
     (listed,) = software.list_software_deployments(harness.context)
     assert (listed['status'], listed['status_reason']) == ('FAILED', 'Deployment cancelled.')
 

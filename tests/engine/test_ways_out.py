@@ -163,7 +163,7 @@ def test_what_hangs_is_told_that_it_is_cancelled(harness, action, rollback):
     harness.deliver_cancels()
     del harness.reality.always['poll', name]
     for row in harness.sweeps.parked_at_rest(10):  # with its next heartbeat a worker sees to these
-        harness.workers[0]._checks.interrupt(row, Task('interrupt'))
+        harness.workers[0]._parts.checks.interrupt(row, Task('interrupt'))
     harness.recover()
     assert harness.stack(stack).status is not Status.IN_PROGRESS
     back = rollback and action is Action.CREATE

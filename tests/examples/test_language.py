@@ -7,9 +7,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from convergence.cli.template import installed_types
-from convergence.cli.template_files import load
-from convergence.cli.template_schema import schema
+from convergence.cli.template.files import load
+from convergence.cli.template.installed import installed_types
 from convergence.cmd.embedded import Embedded
 from convergence.concurrency import Executor
 from convergence.config import (
@@ -21,6 +20,8 @@ from convergence.config import (
     TransportSettings,
     WorkerSettings,
 )
+from convergence.resources.catalog import RegistryCatalog
+from convergence.template.authoring.json_schema import schema
 from convergence.template.limits import Limits
 from convergence.template.problems import Problems
 from convergence.template.sources import read
@@ -197,7 +198,7 @@ def test_an_output_that_cannot_be_computed_says_why(embedded):
 @pytest.mark.parametrize('path', TEMPLATES, ids=lambda path: path.name)
 def test_the_schema_for_editors_accepts_it(path):
     document = read(path.read_text(encoding='utf-8'), path.name, Limits(), Problems()).root
-    jsonschema.Draft202012Validator(schema(installed_types())).validate(document)
+    jsonschema.Draft202012Validator(schema(RegistryCatalog(installed_types()))).validate(document)
 
 
 def test_each_function_is_in_an_example():

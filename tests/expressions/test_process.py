@@ -200,7 +200,7 @@ def test_the_process_ends_with_its_parent():
 
 
 def _runs(pid):
-    """Whether a process is there and is not only waiting to be noticed as dead."""
+    """Return True if a process is running, and is no zombie."""
     try:
         with open(f'/proc/{pid}/stat', encoding='ascii') as file:
             return file.read().rpartition(')')[2].split()[0] != 'Z'

@@ -1,1 +1,1 @@
-"""Sends everything that reads what others wrote what nobody meant to write: ``make fuzz``, ``python -m tests.fuzz``."""
+"""Fuzzes all readers of foreign input: ``make fuzz``, ``python -m tests.fuzz``."""

@@ -1,4 +1,4 @@
-"""``make fuzz``: sends what reads documents and requests what nobody meant to write, and says what came of it.
+"""``make fuzz``: fuzzes the readers of documents and requests, and prints the findings.
 
 The exit code is 1 where something was found: an answer 500 or 503, an error that is none of the language, an error that
 shows the inside, an error in the log of a process, a role that gets what it may not have, or an input that costs too much.
@@ -68,7 +68,7 @@ def language(name: str, mutator: Mutator, figures: Figures, going_on: Callable[[
 
 
 def bound(figures: Figures, arguments: argparse.Namespace) -> Callable[[], bool]:
-    """Whether a run goes on: until there were enough inputs, or the time is up."""
+    """Return True until there were enough inputs, or the time is up."""
     end = time.monotonic() + arguments.time
     return lambda: figures.executions < arguments.count if arguments.count else time.monotonic() < end
 

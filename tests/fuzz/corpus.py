@@ -1,4 +1,4 @@
-"""What the mutations begin with: real templates and environments, as people write them."""
+"""The seeds of mutations: real templates and environments."""
 
 from __future__ import annotations
 

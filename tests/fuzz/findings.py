@@ -1,4 +1,4 @@
-"""What a run counts, and what it found: whatever is neither an answer nor an error that says what is wrong."""
+"""The counts and findings of a run. A finding is neither an answer nor an error that names its cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CPU_S = 5.0
 
 @dataclass
 class Figures:
-    """What a run did.
+    """The result of a run.
 
     :ivar executions: inputs or requests.
     :ivar outcomes: how many of each.

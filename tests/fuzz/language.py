@@ -23,7 +23,7 @@ class Identical:
     """Evaluates expressions to their data: what YAQL itself does is tried in tests of its own."""
 
     def evaluate(self, expression: str, data: Any, budget: Any) -> Any:
-        """What was given."""
+        """Return the input."""
         return data
 
 

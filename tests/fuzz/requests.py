@@ -35,13 +35,13 @@ from tests.services import SERVICES
 
 PROJECT = 'p'
 ROLES = {'member': 'member', 'reader': 'reader', 'admin': 'admin,member,reader', 'none': 'other', 'stranger': None}
-"""What Keystone says of somebody; None: nothing, there was no token."""
+"""The headers of keystonemiddleware for a user; None: no token."""
 READS = {'GET', 'HEAD', 'OPTIONS'}
 INSIDE = ('Traceback', ' object at 0x', 'NoneType', 'object has no attribute', "<class '", 'unexpected keyword')
 
 
 class Complaints(logging.Handler):
-    """What processes say is wrong inside of them. A tenant cannot make them say it."""
+    """Error texts of internal failures. A tenant must not be able to cause one."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -57,7 +57,7 @@ class Complaints(logging.Handler):
 
 @dataclass
 class World:
-    """An installation, somebody who asks it, and what they asked for so far.
+    """An installation, a client of it, and its requests so far.
 
     :ivar stack: the one that requests are about, as the parts of a path.
     """
@@ -85,7 +85,7 @@ class World:
 
     @staticmethod
     def headers(role: str) -> dict[str, str]:
-        """What keystonemiddleware would add to a request."""
+        """Return the headers that keystonemiddleware adds to a request."""
         known = ROLES[role]
         if known is None:
             return {}
@@ -132,7 +132,7 @@ class World:
                 self._member('DELETE', f'stacks/{each["stack_name"]}/{each["id"]}')
 
     def member(self, method: str, path: str, **arguments: Any) -> testing.Result:
-        """Ask as a member, whoever the run is about."""
+        """Send a request as a member, regardless of the role of the run."""
         return self._member(method, path, **arguments)
 
 
@@ -164,7 +164,7 @@ def world(role: str = 'member', database: str = '') -> Iterator[World]:
 
 
 def judge(figures: Figures, role: str, method: str, path: str, answer: Any, sent: Any) -> None:
-    """Count an answer; a finding is one that no request of anybody may get."""
+    """Count an answer. An answer that no request may get is a finding."""
     status, text = answer.status_code, answer.text
     figures.executions += 1
     figures.outcomes['501' if status == 501 else f'{status // 100}xx'] += 1
@@ -220,7 +220,7 @@ def create(world: World, mutator: Mutator, figures: Figures) -> None:
 
 
 def adopt(world: World, mutator: Mutator, figures: Figures) -> None:
-    """Adopt what an export or a snapshot says, after somebody has changed it."""
+    """Adopt changed data of an export or a snapshot."""
     world.living()
     place = mutator.random.choice(('/export', f'/snapshots/{world.snapshot_id}'))
     found = world.member('GET', world.path(place))
@@ -248,7 +248,7 @@ def _send(world: World, figures: Figures, method: str, path: str, body: Any) -> 
 
 
 def describe(world: World) -> Any:
-    """What schemathesis knows of the API, asked by the role of this run."""
+    """Return the schema of the API for schemathesis, with the role of this run."""
     return schemathesis.openapi.from_wsgi('/openapi.json', world.wsgi)
 
 

@@ -1,4 +1,4 @@
-"""``python -m tests.pictures``: draw every picture anew."""
+"""``python -m tests.pictures``: redraw every picture."""
 
 from tests.pictures.gallery import FOLDER, pictures
 

@@ -10,7 +10,7 @@ from convergence.core.states import State
 from tests.pictures.drawing import Drawing, width_of
 
 SHOWN = (Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.DELETE)
-"""The actions that change what is wanted; all others begin and end in the same way. With them nobody could read it."""
+"""The actions that change the goal. The others have the same transitions and would make the picture unreadable."""
 KINDS = {Status.IN_PROGRESS: 'busy', Status.COMPLETE: 'good', Status.FAILED: 'bad'}
 WIDTH, HEIGHT, ROW = 290, 62, 168
 LEFT, RIGHT, TOP = 30, 440, 30
@@ -29,7 +29,7 @@ def resource_states() -> str:
 
 
 def transitions(table: Table) -> list[tuple[State, State]]:
-    """What is drawn of a table."""
+    """The drawn part of a table."""
     known = {*SHOWN, Action.INIT}
     return [
         (state, each)

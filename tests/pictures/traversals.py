@@ -42,7 +42,7 @@ def played(path: Path) -> list[Nodes]:
 
 
 def diamond(seen: Sequence[Nodes]) -> str:
-    """How two paths meet: the graph of a creation, each time that a node is done."""
+    """The graph of a creation after each node: two paths meet."""
     moments = {len(_done(nodes)): nodes for nodes in reversed(seen)}
     # Which of the two comes first is the run's choice.
     second, third = (min(_done(moments[count]) - _done(moments[count - 1])) for count in (2, 3))
@@ -80,7 +80,7 @@ def _done(nodes: Nodes) -> set[str]:
 
 
 def _levels(nodes: Nodes) -> dict[int, int]:
-    """How many nodes come before each, on the longest way."""
+    """Return the number of nodes before each one on the longest path."""
     levels = dict.fromkeys(nodes, 0)
     for _ in nodes:
         for number, node in nodes.items():

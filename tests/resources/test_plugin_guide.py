@@ -68,7 +68,7 @@ def test_the_template_of_the_guide_is_valid(guide, module):
 
 
 def test_the_tables_of_methods_are_complete(guide):
-    section = guide.partition('The methods\n===========\n')[2].partition('\nAsked before anything is done\n')[0]
+    section = guide.partition('The methods\n===========\n')[2].partition('\nChecks before an operation\n')[0]
     tables = re.findall(r'^=+ =+\n(.*?)^=+ =+$', section, flags=re.MULTILINE | re.DOTALL)
     documented = [re.findall(r'^``(\w+)`` ', table, re.MULTILINE) for table in tables]
     assert documented == [[name for name in HOOKS if name in vars(group)] for group in GROUPS]

@@ -20,7 +20,7 @@ def compiled(text, **arguments):
 
 
 def encoded_property(value, *, version=NEWEST, **arguments):
-    """What the value of a property of the resource `web` becomes; there are resources `db` and `net`, too."""
+    """Return the encoded value of a property of the resource `web`, beside resources `db` and `net`."""
     template = {
         'heat_template_version': version,
         'parameters': arguments.pop('declared', {}),

@@ -1,4 +1,4 @@
-"""What holds for every template, whatever somebody writes: tried with templates that are made up.
+"""Properties of all templates, tested with generated templates.
 
 The examples are the same in every run.
 """

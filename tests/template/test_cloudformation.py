@@ -179,7 +179,7 @@ def test_functions(value, expected, kind):
         ({'Fn::Select': [0]}, 'Fn::Select needs a list'),
         ({'Fn::Select': [[], ['a']]}, 'the index must be a number or a string'),
         ({'Fn::Select': ['x', ['a']]}, 'the index into a list must be a whole number'),
-        ({'Fn::Select': ['x', 7]}, 'of a list or a map, not of a number'),
+        ({'Fn::Select': ['x', 7]}, 'must be a list or a map, not a number'),
         ({'Fn::Select': ['x', 'text']}, 'the text to select from is not JSON'),
         ({'Fn::Replace': ['x', 'y']}, 'params must be a map'),
         ({'Fn::Base64': ['x']}, 'Fn::Base64 needs a string'),

@@ -125,7 +125,7 @@ WRONG = [
     ({'map_replace': [{'a': 1, 'b': 2}, {'keys': {'a': 'c', 'b': 'c'}}]}, 'c collides with a key in the output map'),
     ({'map_replace': [{'a': 1}, {'keys': {'a': ['c']}}]}, 'what replaces the key a must be a string'),
     ({'list_concat': 'ab'}, 'list_concat needs a list of lists'),
-    ({'list_concat': [['a'], 'b']}, 'what is concatenated must be lists, not a string'),
+    ({'list_concat': [['a'], 'b']}, 'the items to concatenate must be lists, not a string'),
     ({'filter': [['a']]}, 'filter needs a list'),
     ({'filter': ['a', ['a']]}, 'the values must be a list, not a string'),
     ({'filter': [['a'], 'abc']}, 'only a list can be filtered, not a string'),

@@ -17,7 +17,7 @@ parameters:
 
 
 def holds(condition, sections=''):
-    """Whether a resource with this condition exists."""
+    """Return True if a resource with this condition exists."""
     template = compiled(f'{PARAMETERS}{sections}\nresources:\n  r: {{type: T, condition: {condition}}}\n')
     return 'r' in template.goal.definitions
 
@@ -84,7 +84,7 @@ def test_a_chain_of_conditions_may_be_long():
         ('a: {equals: [{get_resource: r}, 1]}', 'The function "get_resource" is invalid in this context', 3),
         ('a: {not: 7}', 'Invalid condition "7"', 3),
         ('a: {unknown: 7}', 'Invalid condition', 3),
-        ('a: {contains: [1, 2]}', 'what is looked through must be a list, not a number', 3),
+        ('a: {contains: [1, 2]}', 'the second argument must be a list, not a number', 3),
     ],
 )
 def test_a_wrong_condition_is_refused_with_its_place_once(section, text, line):

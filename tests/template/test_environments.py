@@ -75,14 +75,14 @@ def test_what_stands_for_a_type_is_kept_in_the_row():
 @pytest.mark.parametrize(
     ('registry', 'message', 'kind'),
     [
-        ({'T': 'U', 'U': 'T'}, 'maps T to other types in a circle', StackValidationFailed),
-        ({'T*': 'TT*'}, 'in a circle', StackValidationFailed),
+        ({'T': 'U', 'U': 'T'}, 'maps T to other types in a cycle', StackValidationFailed),
+        ({'T*': 'TT*'}, 'in a cycle', StackValidationFailed),
         ({'T': 5}, 'must be mapped to the name of a type', StackValidationFailed),
         ({'T*x': 'U'}, 'must be the last character', StackValidationFailed),
         ({'T': 'U*'}, 'must be the last character', StackValidationFailed),
         ({'T': 'web.yaml'}, 'The template "web.yaml" of the resource web is not among the files', None),
         ({'resources': []}, 'must be a map', StackValidationFailed),
-        ({'resources': {'web': 'x'}}, 'said about the resource web must be a map', StackValidationFailed),
+        ({'resources': {'web': 'x'}}, 'settings of the resource web must be a map', StackValidationFailed),
         ({'base_url': []}, 'must be a string', StackValidationFailed),
         (
             {'resources': {'web': {'hooks': 'pre-craete'}}},

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convergence.errors import StackValidationFailed
-from convergence.template import formatting
-from convergence.template.formatting import Unformattable, formatted
+from convergence.template.authoring import formatting
+from convergence.template.authoring.formatting import Unformattable, formatted
 
 HERE = Path(__file__).parent
 DOCUMENTS = sorted([*(HERE / 'documents').glob('*.yaml'), *(HERE.parents[1] / 'examples').rglob('*.yaml')])
@@ -132,7 +132,7 @@ def test_whatever_the_layout_it_says_the_same(value, flow, indent, width, style)
 
 def test_what_would_say_something_else_is_refused(monkeypatch):
     monkeypatch.setattr(formatting._Layout, '_shown', lambda layout, token: 'x')
-    with pytest.raises(Unformattable, match='left as it is'):
+    with pytest.raises(Unformattable, match='not changed'):
         formatted('a: 1\n')
 
 

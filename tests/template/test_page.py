@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convergence.cli.template import template
+from convergence.cli.template.commands import template
 from convergence.resources.registry import Registry
 from convergence.resources.validation import validate
 from convergence.template.limits import Limits

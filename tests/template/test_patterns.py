@@ -79,6 +79,128 @@ def test_as_python_matches_what_nobody_thought_of(pattern, text):
     assert Pattern(pattern).matches(text, Budget(Limits())) is bool(re.fullmatch(pattern, text))
 
 
+NOTATION = (
+    *'ab0-_ ]}|(){}[^$.*+?,\\',
+    *(
+        '(?:',
+        '(?=',
+        '(?!',
+        '(?i)',
+        '(?s)',
+        '(?P<n>',
+        '(?#c)',
+        '{2}',
+        '{1,}',
+        '{,2}',
+        '{2,1}',
+        '[^',
+        '[a-c]',
+        '[]',
+        'a-c',
+    ),
+    *(
+        r'\d',
+        r'\W',
+        r'\s',
+        r'\b',
+        r'\B',
+        r'\A',
+        r'\Z',
+        r'\n',
+        r'\.',
+        r'\-',
+        r'\0',
+        r'\07',
+        r'\101',
+        r'\777',
+        r'\x41',
+        r'\x4',
+    ),
+    *(
+        r'\u00e9',
+        r'\U0001f600',
+        r'\U00110000',
+        r'\N{DIGIT ONE}',
+        r'\N{none}',
+        r'\N',
+        r'\q',
+        r'\é',
+        r'\]',
+        '**',
+        '+?',
+        'é',
+    ),
+)
+"""Parts of patterns: every construct that is accepted, and mistakes in it."""
+REFUSED_BY_DESIGN = ('cannot be used', 'can be used', 'too much', 'too deeply')
+
+
+@settings(max_examples=1500, deadline=None, derandomize=True)
+@given(
+    st.lists(st.sampled_from(NOTATION), max_size=8).map(''.join), st.lists(st.text('ab0 -]\n', max_size=3), max_size=3)
+)
+@pytest.mark.filterwarnings('ignore::FutureWarning')
+def test_the_notation_is_that_of_python(pattern, texts):
+    try:
+        theirs = re.compile(pattern)
+    except (re.error, OverflowError):
+        with pytest.raises(BadPattern):
+            Pattern(pattern)
+        return
+    try:
+        mine = Pattern(pattern)
+    except BadPattern as error:
+        assert str(error).endswith(REFUSED_BY_DESIGN), pattern
+        return
+    for text in ('', 'a', 'ab', *texts):
+        if not text and r'\B' in pattern:
+            continue  # \B matches the empty text only since Python 3.14, and here.
+        assert mine.matches(text, Budget(Limits())) is bool(theirs.fullmatch(text)), (pattern, text)
+
+
+@pytest.mark.parametrize(
+    'pattern',
+    [
+        *(
+            '{',
+            'a{',
+            'a{}',
+            'a{x}',
+            '{x',
+            'a{1',
+            'a{1,2',
+            ']',
+            '}',
+            '[]a]',
+            '[^]a]',
+            '[a-]',
+            '[-a]',
+            r'[\d-]',
+            r'[\]-a]',
+        ),
+        *('(?i)(?s)a', '(?#c)(?i)a', 'a(?#c)*', '(?:)*', '()*', '(?=a)*', '(?:^)*', '(?:a*)*', '|', 'a||b', '(|a)'),
+        *(
+            r'\0',
+            r'\012',
+            r'\101',
+            r'[\101]',
+            r'[\b]',
+            r'\x41',
+            r'\N{DIGIT ONE}',
+            r'\%',
+            r'\ä',
+            '(?isu)a',
+            '(?P<a>b)(?P<c>d)',
+        ),
+    ],
+)
+@pytest.mark.filterwarnings('ignore::FutureWarning')
+def test_unusual_notation_is_accepted(pattern):
+    theirs, mine = re.compile(pattern), Pattern(pattern)
+    for text in ('', 'a', 'b', '{', 'a{', 'a{}', 'aa', ']', '-', '1', 'A', '\n', '\0', '\b', '%', 'bd', 'ä'):
+        assert mine.matches(text, Budget(Limits())) is bool(theirs.fullmatch(text)), (pattern, text)
+
+
 @pytest.mark.parametrize('pattern', ['(a+)+$', '(a|a)*b', '(a|aa)+$', '(?:a?){30}a{30}', '(.*a){12}x'])
 def test_patterns_that_never_end_in_python_do_here(pattern):
     assert Pattern(pattern).matches('a' * 200 + '!', Budget(Limits())) is False

@@ -1,4 +1,4 @@
-"""How long actions may take and how calls are repeated, as a template says it."""
+"""Time limits of actions and retry policies in templates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which version of the language has which functions, sections and keys."""
+"""The functions, sections and keys of each version of the language."""
 
 import json
 import re

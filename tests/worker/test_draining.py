@@ -14,9 +14,10 @@ from convergence.core.rows import SnapshotItem
 from convergence.db.scopes import OneNode
 from convergence.resources.contract import Answer, Call, InProgress, TransientFailure
 from convergence.worker.attempts.attempt import PollPolicy
+from convergence.worker.scheduler.constants import MAX_REDELIVERIES
 from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 from convergence.worker.service import WorkerOptions, WorkerService
-from convergence.worker.upkeep.maintenance import HOPS
+from convergence.worker.wiring import wire_worker
 from tests.harness import Harness, things
 
 PATIENCE_S = 60.0
@@ -64,7 +65,7 @@ def gate(harness: Harness) -> Iterator[Gate]:
 def a_worker(harness: Harness, *, threads: int = 2, pace: PollPolicy = QUICK) -> WorkerService:
     """A worker with threads of its own, which looks for work of which nobody told it."""
     options = WorkerOptions('host', '1', pace, threads=threads, unattended_s=-1.0)
-    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 
@@ -126,15 +127,15 @@ def by_maintenance(harness: Harness, worker: WorkerService) -> None:
 
 def by_timers(harness: Harness, worker: WorkerService) -> None:
     for check in list(harness.messages.checks):
-        worker._cast_later(-1.0, *check)
-    worker._timers._call_due()
+        worker._parts.timers.after(-1.0, lambda check=check: harness.dispatcher.cast([check]))
+    worker._parts.timers._call_due()
     by_message(harness, worker)
 
 
 def by_maintenance_that_had_begun(harness: Harness, worker: WorkerService) -> None:
     """It has looked for work before the worker was told to stop, and takes what it has found after that."""
     for check in list(harness.messages.checks):
-        assert not worker._take([Check(*check, HOPS)])
+        assert not worker._parts.queue.put([Check(*check, MAX_REDELIVERIES)])
 
 
 WAYS = (by_message, by_own_hands, by_maintenance, by_timers, by_maintenance_that_had_begun)
@@ -177,7 +178,7 @@ def test_nothing_kept_for_a_snapshot_is_deleted_by_a_worker_that_was_told_to_sto
     item = SnapshotItem('N', 'R', 'S', 'r', 'Test::Kept', 'p', {}, {}, {'copy': 'N/r'})
     task = Task('t')
     worker.begin_nothing()
-    worker._snapshot_removal._delete(item, task)
+    worker._parts.snapshot_removal._delete(item, task)
     assert harness.reality.calls['delete_snapshot', 'r'] == 0
 
 
@@ -204,7 +205,7 @@ def test_a_check_whose_thread_starts_after_the_worker_was_told_to_stop_does_not_
     worker = a_worker(harness)
     harness.create({'r': 'x'})
     check = harness.messages.checks.pop()
-    worker._stopping.set()  # the threads look only at this
+    worker._parts.queue._draining.set()  # the threads look only at this
     worker.check_resource(None, *check)
     assert worker.wait(PATIENCE_S)
     assert harness.reality.journal == []

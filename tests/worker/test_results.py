@@ -17,7 +17,8 @@ from convergence.db.scopes import HeldResource, WholeStack
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, TransientFailure
 from convergence.worker.attempts.attempt import PollPolicy
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from tests.harness import Harness
 
 TEN_MINUTES_S = 600.0
@@ -64,7 +65,7 @@ class Outage:
 def a_worker(harness: Harness, pause: Callable[[float], None], *, threads: int = 1) -> WorkerService:
     """A worker with threads of its own, and hardly any patience with those that do not stop."""
     options = WorkerOptions('host', '1', PATIENT, threads=threads, cancel_grace_s=0.05, unattended_s=None)
-    worker = WorkerService(
+    worker = wire_worker(
         harness.ports,
         harness.dispatcher,
         harness.registry,
@@ -89,7 +90,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 def idle(worker: WorkerService) -> bool:
     """Whether it has nothing to do."""
-    return not worker.load()['busy'] and not worker._checks.unsaved()
+    return not worker.load()['busy'] and not worker._parts.checks.unsaved()
 
 
 @pytest.mark.parametrize('error', [DatabaseUnavailable, Conflict])
@@ -130,8 +131,8 @@ def test_an_id_is_kept_whatever_comes_of_the_action(
     """Also in the middle of the action: it goes on when its object is known to the row."""
     outage = Outage(harness)
     worker = a_worker(harness, outage.pause)
-    options = worker._checks._runner._pace
-    worker._checks._runner._pace = PollPolicy(0.0, 10_000.0, options.park_after_s, 1)
+    options = worker._parts.checks._runner._pace
+    worker._parts.checks._runner._pace = PollPolicy(0.0, 10_000.0, options.park_after_s, 1)
     harness.reality.once['create', 'r'] = [outage.begin(answer)]
     harness.reality.once['poll', 'r'] = [lambda call: Done('made')]
     harness.reality.objects['made'] = {'name': 'r', 'value': 'x', 'stack': ''}
@@ -163,7 +164,7 @@ def test_that_a_repair_becomes_an_update_is_kept_too(harness: Harness) -> None:
 def test_what_failed_for_the_moment_waits_for_the_database_too(harness: Harness) -> None:
     outage = Outage(harness)
     worker = a_worker(harness, outage.pause)
-    worker._checks._runner._pace = PollPolicy(10.0, 10.0, 0.0, 3)
+    worker._parts.checks._runner._pace = PollPolicy(10.0, 10.0, 0.0, 3)
     harness.reality.once['create', 'r'] = [outage.begin(TransientFailure('busy'))]
     stack_id = harness.create({'r': 'x'})
     worker.check_resource(None, *harness.messages.checks.pop())
@@ -210,7 +211,7 @@ def waiting(harness: Harness, held: Held) -> Iterator[tuple[Outage, WorkerServic
     yield outage, worker, stack_id
     outage.left_s = 0.0
     held.over.set()
-    eventually(lambda: not worker._checks.unsaved())
+    eventually(lambda: not worker._parts.checks.unsaved())
 
 
 def test_a_worker_that_is_told_to_stop_waits_for_its_results(
@@ -238,7 +239,7 @@ def test_a_worker_that_has_to_end_says_which_objects_nobody_knows_of(
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     token = harness.row(stack_id, 'r').token
     found = f'CREATE of r in stack {stack_id}: type Test::Thing, token {token}, physical id made'
-    assert said == [f'This worker had to end before it could store a result; look after the object: {found}']
+    assert said == [f'Stopping with an unsaved result; check the object and delete it if it is not needed: {found}']
 
 
 def test_a_result_outlasts_the_lease_of_its_worker_where_nobody_has_taken_the_row(
@@ -246,7 +247,7 @@ def test_a_result_outlasts_the_lease_of_its_worker_where_nobody_has_taken_the_ro
 ) -> None:
     outage, worker, stack_id = waiting
     worker.give_up()
-    eventually(lambda: len(worker._groups.left_behind) == 1)
+    eventually(lambda: len(worker._threads.left_behind) == 1)
     assert worker.unhealthy_reason() == ''
     assert worker.load()['stuck'] == 0
     outage.left_s = 0.0
@@ -254,7 +255,7 @@ def test_a_result_outlasts_the_lease_of_its_worker_where_nobody_has_taken_the_ro
         worker.reconcile()
     assert harness.row(stack_id, 'r').owner == worker.id, 'it is no row that nothing works on'
     held.over.set()
-    eventually(lambda: not worker._groups.left_behind)
+    eventually(lambda: not worker._threads.left_behind)
     harness.run()
     harness.assert_converged(stack_id, {'r': 'x'}, 'CREATE_COMPLETE')
     assert harness.reality.order('create') == ['r']

@@ -12,8 +12,9 @@ from convergence import errors
 from convergence.core.model import Action, Status
 from convergence.db.scopes import OneNode, WholeStack
 from convergence.resources.contract import Answer, Call, Done, InProgress
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
 from convergence.worker.upkeep.maintenance import IDLE_ROUNDS
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from tests.harness import Harness
 from tests.inline_groups import InlineGroups
 
@@ -47,7 +48,7 @@ def stuck() -> Iterator[Stuck]:
 def threaded_worker(harness: Harness, *, threads: int) -> WorkerService:
     """A worker with threads of its own and hardly any patience with those that do not stop."""
     options = WorkerOptions('host', '1', cancel_grace_s=0.05, unattended_s=None, threads=threads)
-    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     return worker
 
@@ -127,11 +128,11 @@ def test_a_task_that_is_given_up_while_it_claims_gives_the_row_back(harness: Har
     worker.check_resource(None, *harness.messages.checks.pop())
     assert claiming.wait(PATIENCE_S)
     worker.give_up()
-    eventually(lambda: len(worker._groups.left_behind) == 1)
+    eventually(lambda: len(worker._threads.left_behind) == 1)
     assert worker.unhealthy_reason() == '', 'a thread that waits for the database is not stuck in a call'
     assert worker.load()['stuck'] == 0
     go_on.set()
-    eventually(lambda: not worker._groups.left_behind)
+    eventually(lambda: not worker._threads.left_behind)
 
     assert harness.row(stack_id, 'r').owner is None
     harness.recover()
@@ -179,7 +180,7 @@ def test_what_goes_on_after_a_failure_elsewhere_is_stopped_when_the_time_of_its_
 
     worker.reconcile()
     assert harness.row(stack_id, 'r').owner == worker.id
-    assert not any(task.cancelled.is_set() for task in worker._checks.holdings._held)
+    assert not any(task.cancelled.is_set() for task in worker._parts.checks.claims._held)
     harness.expire(harness.stack(stack_id).traversal_id)
 
     worker.reconcile()
@@ -200,7 +201,7 @@ def test_a_check_that_finds_no_free_thread_goes_to_another_worker(harness: Harne
     assert stuck.entered.wait(PATIENCE_S)
     waiting, late = (traversal_id, number + 1), (traversal_id, number + 2)
     worker.check_resource(None, *waiting)
-    eventually(worker._maintenance.is_jammed)
+    eventually(worker._parts.queue.is_jammed)
     worker.check_resource(None, *late)
     assert harness.messages.checks == [late], 'it is handed on at once'
     worker.reconcile()
@@ -217,7 +218,7 @@ def test_a_worker_keeps_its_checks_while_all_others_are_as_busy(harness: Harness
     worker.check_resource(None, *harness.messages.checks.pop())
     assert stuck.entered.wait(PATIENCE_S)
     worker.check_resource(None, traversal_id, number + 1)
-    eventually(worker._maintenance.is_jammed)
+    eventually(worker._parts.queue.is_jammed)
     for other in harness.workers:
         harness.roster.beat(other.id, {'threads': 1, 'busy': 1, 'waiting': 3, 'stuck': 0})
     worker.reconcile()
@@ -245,7 +246,7 @@ def test_a_worker_with_too_many_stuck_threads_says_so(harness: Harness, stuck: S
 def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> None:
     """The broker is away, or no engine is left: the rows are still there."""
     options = WorkerOptions('host', '1', unattended_s=-1.0)
-    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
@@ -261,7 +262,7 @@ def test_a_worker_takes_what_nobody_was_told_of_for_long(harness: Harness) -> No
 def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(harness: Harness) -> None:
     """F015: all messages vanish on their way and nobody notices. Each sweep counts the nodes as told of."""
     options = WorkerOptions('host', '1', unattended_s=0.9)
-    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x', 'b': {'value': 'x', 'after': ['a']}})
@@ -276,10 +277,8 @@ def test_a_worker_that_hears_nothing_works_although_others_believe_it_was_told(h
 
 def test_a_worker_with_nothing_to_do_asks_with_every_second_round_and_never_leaves_out_two(harness: Harness) -> None:
     options = WorkerOptions('host', '1', unattended_s=-1.0)
-    timing = WorkerRuntime(groups=lambda threads, left: InlineGroups())
-    worker = WorkerService(
-        harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing
-    )
+    timing = WorkerRuntime(threads=lambda threads, left: InlineGroups())
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing)
     harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
     asked: list[int] = []
     ask = harness.ports.pending.of_worker
@@ -319,7 +318,7 @@ def test_what_a_stack_at_rest_has_left_under_way_is_interrupted_once(harness: Ha
     type(thing).cancel = cancel  # type: ignore[method-assign]
     try:
         harness.reality.once['create', 'r'] = [lambda call: InProgress({'round': 1}, poll_after_s=30.0)]
-        worker = WorkerService(
+        worker = wire_worker(
             harness.ports, harness.dispatcher, harness.registry, harness, WorkerOptions('host', '1'), harness.new_id
         )
         harness.roster.register(worker.id, 'worker', 'host', '1', 1e6)
@@ -340,13 +339,13 @@ def test_a_maintenance_task_that_fails_keeps_no_other_from_being_done(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = WorkerOptions('host', '1', unattended_s=-1.0)
-    worker = WorkerService(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
+    worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id)
 
     def broken() -> None:
         raise RuntimeError('broken')
 
-    worker._maintenance.stop_overdue = broken  # type: ignore[method-assign]
-    worker.recent.look = broken  # type: ignore[method-assign]
+    worker._parts.maintenance.stop_overdue = broken  # type: ignore[method-assign]
+    worker.journal.look = broken  # type: ignore[method-assign]
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x'})
     worker.reconcile()

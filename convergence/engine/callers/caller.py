@@ -1,4 +1,4 @@
-"""Who asks an engine for something."""
+"""The caller of an engine."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Caller(Protocol):
-    """What the engine knows of who asks: a part of the request's context.
+    """The part of a request's context that the engine reads.
 
-    :ivar request_id: is told in the log and kept with the traversal that the request begins.
-    :ivar project_id: whose stacks the caller may see and change.
+    :ivar request_id: written to the log, and stored with the traversal that the request starts.
+    :ivar project_id: the caller may see and change the stacks of this project.
     """
 
     request_id: str

@@ -1,8 +1,8 @@
-"""Credentials for a stack: whether an operation needs new ones, and what becomes of those that were made for it.
+"""Credentials of stacks: planned before an operation, supplied with it, and discarded if the operation is refused.
 
-The API makes them, between two calls: `plan_credentials` stores a row that says how they can be recognized, and the
-operation itself refers its stack to that row. Whoever dies in between leaves a row that no stack has; see
-`convergence.engine.sweeper.credentials`.
+The API creates them between two calls: `plan_credentials` stores a row by which they can be recognized, and the
+operation refers its stack to that row. An API that dies in between leaves a row that no stack refers to;
+`convergence.engine.sweeper.credentials` removes it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from convergence.engine.callers.caller import Caller
 
 
 class UserCaller(Caller, Protocol):
-    """A caller who is known to Keystone.
+    """A caller with a Keystone user.
 
-    :ivar user_id: for whom a stack will act.
+    :ivar user_id: the user for whom a stack will act.
     """
 
     user_id: str
@@ -30,9 +30,9 @@ class UserCaller(Caller, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SuppliedCredentials:
-    """The credentials that an operation brings for its stack.
+    """The credentials that an operation supplies for its stack.
 
-    :param is_new: whether the stack has not had them before.
+    :param is_new: True if the stack did not have them before.
     """
 
     id: str
@@ -42,11 +42,11 @@ class SuppliedCredentials:
     def of(
         cls, rows: CredentialsPort, project_id: str, credentials: Mapping[str, Any] | None
     ) -> SuppliedCredentials | None:
-        """What a request carries; None where it brings none.
+        """Read the credentials of a request; None if it supplies none.
 
-        :param project_id: of the caller, and so of the credentials.
-        :param credentials: ``id``; of new ones also ``made``: what has become known when they were made.
-        :raises ActionInProgress: they are being removed already, because the request has taken so long.
+        :param project_id: project of the caller, and so of the credentials.
+        :param credentials: ``id``; of new ones also ``made``: the values that became known at their creation.
+        :raises ActionInProgress: the request took so long that the credentials are being removed.
         """
         if credentials is None:
             return None
@@ -62,18 +62,18 @@ class SuppliedCredentials:
         return cls(row.id, is_new=True)
 
     def require(self, stack: Stack) -> None:
-        """Make sure that a stack which is to keep its credentials has not got others in the meantime.
+        """Check that a stack which keeps its credentials did not get others in the meantime.
 
         :raises ActionInProgress: it has.
         """
         if not self.is_new and stack.credentials_id not in (None, self.id):
             raise errors.ActionInProgress(
-                f'Somebody else has updated stack {stack.name} at the same time; look at it, and repeat the update.'
+                f'Another request has updated stack {stack.name} at the same time; check it, and repeat the update.'
             )
 
 
 class StackCredentials:
-    """Plans credentials, and has them removed again.
+    """Plans credentials, and discards unneeded ones.
 
     :param find: the stack that an identity means.
     :param opened: opens the secret of an application credential, which the API has sealed.
@@ -101,14 +101,14 @@ class StackCredentials:
         stack_identity: Document | None = None,
         repair: bool | None = None,
     ) -> Document:
-        """Keep in mind that credentials are about to be made for an operation of the caller, unless it has some.
+        """Plan credentials for an operation of the caller, unless the stack has suitable ones.
 
-        :param kind: a `Method`: how they are made.
-        :param roles: that the stack is to have.
+        :param kind: a `Method`: the way in which they will be created.
+        :param roles: roles that the stack needs.
         :param secret: of an application credential, sealed.
-        :param stack_identity: the stack that there is already.
-        :param repair: whether only those of the stack are to be replaced with which it cannot act.
-        :returns: ``id``, and ``exists``: whether the stack has them already.
+        :param stack_identity: the stack, if it exists.
+        :param repair: replace the stack's credentials only if the stack cannot act with them.
+        :returns: ``id``, and ``exists``: True if the stack has them already.
         """
         present = None
         if stack_identity is not None:
@@ -126,14 +126,14 @@ class StackCredentials:
         return {'id': planned.id, 'exists': False}
 
     def discard_credentials(self, context: Caller, credentials_id: str) -> None:
-        """The operation for which credentials were made was refused: they are removed as soon as may be."""
+        """Discard the credentials of an operation that was refused; the sweeper removes them soon."""
         row = self._rows.one(credentials_id)
         if row is not None and row.project_id == context.project_id:
             self._rows.drop_unwanted(0.0, 1, credentials_id)
 
     @staticmethod
     def _are_those(present: StoredCredentials, context: UserCaller, kind: str, roles: Sequence[str]) -> bool:
-        """Whether credentials are what would be made for a caller now."""
+        """Return True if credentials equal those that would be created for the caller now."""
         return (
             (present.user_id, present.method) == (context.user_id, kind)
             and present.readable.get('roles') == sorted(roles)

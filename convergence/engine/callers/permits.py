@@ -1,8 +1,8 @@
-"""Which resource types a caller may use.
+"""The resource types that a caller may use.
 
-The API asks the policy and sends the answers with each request; a rule stands for a type, or for all types whose names
-begin alike. What they are applied to are the types that resources really get: a name in a template may stand for
-another one by the environment.
+The API evaluates the policy and sends the results with each request. A rule stands for one type, or for all types with
+a common prefix. Rules apply to the actual type of a resource: an environment can map the name in a template to
+another type.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ SEPARATOR, REST = '::', '*'
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """What the policy says about resource types to one caller.
+    """The policy's rules about resource types for one caller.
 
-    :param rules: whether the caller may use a type, by its name, or by a beginning of names: ``A::B::*``, ``*``. The
-        rule that says most wins. None: the policy was not asked, because the caller is a program of the operator.
+    :param rules: True if the caller may use a type, by the type's name or by a prefix: ``A::B::*``, ``*``. The most
+    specific rule wins. None: no policy applies, because the caller is a program of the operator.
     """
 
     rules: Mapping[str, bool] | None = None
 
     @classmethod
     def of(cls, context: object) -> Permits:
-        """What the context of a request carries."""
+        """The permits in the context of a request."""
         return cls(getattr(context, 'type_rules', None))
 
     def allows(self, type_name: str) -> bool:
-        """Whether the caller may use a type."""
+        """Return True if the caller may use a type."""
         if self.rules is None:
             return True
         parts = type_name.split(SEPARATOR)

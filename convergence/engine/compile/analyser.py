@@ -1,4 +1,4 @@
-"""Reads templates: text to `template.Compiled`, with the content of nested stacks. Asks resource types for nothing."""
+"""Reads templates: text to `template.Compiled`, with the content of nested stacks. Validates nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TemplateAnalyser:
         )
         if earlier is not None:
             total = len(compiled.goal.definitions)
-            read = total if compiled.as_read is None else compiled.as_read.anew
+            read = total if compiled.parse_state is None else compiled.parse_state.compiled_count
             LOG.debug('Read %d of %d resources of stack %s; the others are unchanged', read, total, stack.id)
         logs.mask_also(compiled.secrets)
         return self.with_nested(with_asked(compiled, submission), submission, stack.project_id)

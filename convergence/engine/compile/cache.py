@@ -1,4 +1,4 @@
-"""What was compiled, or read, last: many small values, or a few large ones."""
+"""Caches of compiled templates and other values: many small ones, or a few large ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ V = TypeVar('V')
 
 MIB = 2**20
 MOST_BYTES = 64 * MIB
-"""What all compiled templates that are kept may hold: six of 10,000 resources, or some thousands of ten."""
+"""Size of the cache of compiled templates: enough for six of 10,000 resources, or some thousands of ten."""
 MOST_ROWS = 4096
-"""Of how many rows of templates is remembered what they were made from."""
+"""Maximum number of template rows whose cache keys are remembered."""
 _TIMES_ITS_TEXT = 16
 """How many times as large as its text a compiled template is, of resources of ten words."""
 _LONG = 1024
@@ -36,11 +36,11 @@ _ENTRY = 1024
 
 
 class LastUsed(Generic[V]):
-    """The values that were used last, by their keys.
+    """The most recently used values, by key.
 
-    What is larger than all may be is kept, alone: it is the stack that somebody works with.
+    A value larger than the whole cache is kept alone: it belongs to the stack that is in use.
 
-    :param most_bytes: what all of them may hold.
+    :param most_bytes: size of the cache.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -50,7 +50,7 @@ class LastUsed(Generic[V]):
         self._bytes = 0
 
     def keep(self, key: str, value: V) -> None:
-        """Keep a value under a key; nothing under an empty one, which says that it is like no other."""
+        """Keep a value under a key. An empty key keeps nothing: it marks values that are never equal."""
         if not key:
             return
         size = _ENTRY + held_bytes(key) + held_bytes(value)
@@ -61,7 +61,7 @@ class LastUsed(Generic[V]):
             self._bytes += size
 
     def get(self, key: str) -> V | None:
-        """One that is kept, from now on longer than the others; None where it is not."""
+        """The value of a key, which is now the most recently used; None if the cache does not hold it."""
         with self._lock:
             if key not in self._kept:
                 return None
@@ -69,12 +69,12 @@ class LastUsed(Generic[V]):
             return self._kept[key][1]
 
     def make_room(self, size: int) -> None:
-        """Let go of what would have to go for something that holds so many bytes: so they are free while it is made."""
+        """Drop values until this many bytes are free, before a new value of that size is built."""
         with self._lock:
             self._make_room(size)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop all values."""
         self.make_room(self._most_bytes + 1)
 
     def _make_room(self, size: int) -> None:
@@ -86,12 +86,12 @@ class LastUsed(Generic[V]):
 
 
 class CompiledTemplates:
-    """Compiled templates by what they were made from, and by the ids of their rows, which never change.
+    """Compiled templates by cache key (see `made_from`), and by the ids of their rows, which never change.
 
-    Many stacks, such as the members of a group, share one, unless it is for one stack alone.
+    Equal stacks, such as the members of a group, share one template, unless it refers to its own stack.
 
-    :param limits: those under which they were read.
-    :param most_bytes: what all of them may hold.
+    :param limits: limits under which the templates were read.
+    :param most_bytes: size of the cache.
     """
 
     def __init__(self, limits: template.Limits, most_bytes: int = MOST_BYTES) -> None:
@@ -101,16 +101,17 @@ class CompiledTemplates:
         self._keys: LastUsed[str] = LastUsed(MOST_ROWS * _ENTRY)
 
     def make_room_for(self, source: str | Mapping[str, Json]) -> None:
-        """A template is about to be compiled: what would have to go for it goes now, so that both are never there."""
+        """Drop values before a template is compiled, so that old and new values are not in memory together."""
         if isinstance(source, str):
-            # At most half of it: what it holds is not known before it is read, and it may be no template at all.
+            # At most half of the cache: the size is unknown before the text is read, and the text may be no template
+            # at all.
             self._kept.make_room(min(_TIMES_ITS_TEXT * len(source), self._most_bytes // 2))
 
     def keep(self, key: str, identity: template.StackIdentity, compiled: template.Compiled) -> template.Compiled:
-        """Keep what was made for a stack, and found to be right.
+        """Keep a validated template.
 
-        :param key: what it was made from; see `made_from`.
-        :returns: the same, without what is not kept of it; see `template.Compiled.settled`.
+        :param key: see `made_from`.
+        :returns: the template without the parts that are not kept; see `template.Compiled.settled`.
         """
         known = self.get(key, identity)
         if known is not None:
@@ -122,25 +123,25 @@ class CompiledTemplates:
         return kept.of(identity)
 
     def get(self, key: str, identity: template.StackIdentity) -> template.Compiled | None:
-        """What was made from the same for such a stack; None where it is not kept."""
+        """The template with a key, for a stack; None if the cache does not hold it."""
         kept = self._kept.get(key) or self._kept.get(_personal(key, identity))
         return None if kept is None else kept.of(identity)
 
     def note(self, template_id: str, key: str) -> None:
-        """Remember what the template of a row was made from."""
+        """Remember the key of a template row."""
         self._keys.keep(template_id, key)
 
     def of_row(self, template_id: str, identity: template.StackIdentity) -> template.Compiled | None:
-        """What the template of a row was compiled to; None where that is not kept."""
+        """The compiled template of a row; None if the cache does not hold it."""
         key = self.key_of(template_id)
         return self.get(key, identity) if key else None
 
     def key_of(self, template_id: str) -> str:
-        """What the template of a row was made from; '' where that is not known any more."""
+        """The key of a template row; '' if it is not remembered."""
         return self._keys.get(template_id) or ''
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop all templates and keys."""
         self._kept.clear()
         self._keys.clear()
 
@@ -150,13 +151,14 @@ def _personal(key: str, identity: template.StackIdentity) -> str:
 
 
 def made_from(content: Mapping[str, Json], project_id: str) -> str:
-    """What tells one compiled template from another: 64 hexadecimal digits. The only rule by which two are the same.
+    """The key of a compiled template: 64 hexadecimal digits. Templates with equal keys are equal; there is no other
+    rule.
 
-    The order of keys counts: resources and outputs have that of the template.
+    The order of mapping keys counts: resources and outputs keep the order of the template.
 
-    :param content: of the row of the template, or what is to be stored there.
-    :returns: nothing for what no JSON can be made of, which nobody will accept, and for what may ask for the time, as
-        an expression can: nothing is the same as that.
+    :param content: content of the template row, or the content to be stored there.
+    :returns: '' for content that cannot be encoded as JSON (it will be refused), and for content that may contain an
+    expression which reads the time: such templates are never equal.
     """
     try:
         text = json.dumps([content, project_id], separators=(',', ':'), default=repr)
@@ -168,15 +170,15 @@ def made_from(content: Mapping[str, Json], project_id: str) -> str:
 
 
 def held_bytes(value: object) -> int:
-    """How many bytes a value holds with all that is in it, about.
+    """Estimate the bytes that a value holds, with everything in it.
 
-    Long texts, definitions and what they consist of are counted once, wherever they stand.
+    Long texts, definitions and their parts count once, wherever they occur.
     """
     size, seen, pending = 0, set[int](), [value]
     take, size_of = pending.extend, sys.getsizeof
     while pending:
         each = pending.pop()
-        if isinstance(each, str):  # first what there is most of
+        if isinstance(each, str):  # the most frequent kind first
             if len(each) >= _LONG:
                 if id(each) in seen:
                     continue

@@ -1,6 +1,6 @@
-"""The row in which the goal of a stack is stored, with the little of it that everybody asks for.
+"""The row that stores the goal of a stack, with a summary.
 
-Whoever shows a stack reads that little: the template, its environment and its files may be a thousand times as large.
+Showing a stack reads only the summary: template, environment and files may be a thousand times as large.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def template_row(template_id: str, stack_id: str, submission: Submission, compil
 
 
 def summary(compiled: template.Compiled) -> dict[str, Json]:
-    """What is shown of a goal wherever its stack is: ``{'description': …, 'parameters': {name: text}}``.
+    """The summary of a goal: ``{'description': …, 'parameters': {name: text}}``.
 
-    And, unless that is too large, what its ``outputs`` need of it; see `ShownOutputs`.
+    Includes ``outputs``, unless they are too large; see `ShownOutputs`.
     """
     told: dict[str, Json] = {
         'description': template_description(compiled),
@@ -42,12 +42,12 @@ def summary(compiled: template.Compiled) -> dict[str, Json]:
 
 
 def template_description(compiled: template.Compiled) -> str:
-    """What a template says it is for."""
+    """The description of a template."""
     return compiled.description or 'No description'
 
 
 def parameter_texts(parameters: Mapping[str, template.Parameter]) -> dict[str, str]:
-    """The values of parameters as text, hidden ones masked; those without a value are left out."""
+    """The values of parameters as texts, hidden ones masked. Parameters without a value are left out."""
     return {name: _text(parameter) for name, parameter in parameters.items() if parameter.has_value}
 
 

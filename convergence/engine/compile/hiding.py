@@ -1,4 +1,4 @@
-"""What a nested template calls hidden is hidden in the stack that it is in. Pure."""
+"""Hides properties of resources that become hidden parameters of nested templates. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from convergence.values import replace
 def with_hidden(
     compiled: template.Compiled, nested: Iterable[PreviewedStack], secret_policy: SecretPolicy
 ) -> template.Compiled:
-    """The same, with the properties noted as hidden that are hidden parameters of nested stacks.
+    """Mark the properties as hidden that become hidden parameters of nested stacks.
 
-    Outputs that are not computed from those are known to be harmless; all other attributes may tell what is hidden.
+    Outputs that do not use those parameters are marked as harmless; any other attribute may reveal hidden values.
     """
     definitions = dict(compiled.goal.definitions)
     for each in nested:
@@ -41,7 +41,7 @@ def with_hidden(
 
 
 def _telling(compiled: template.Compiled, secret_policy: SecretPolicy) -> set[str]:
-    """The outputs that may tell something hidden."""
+    """The outputs that may reveal hidden values."""
     definitions = compiled.goal.definitions
 
     def asked(name: str, attribute: str | None) -> bool:

@@ -25,10 +25,10 @@ from convergence.template.secrets import PROPERTIES, within
 from convergence.values import replace
 
 CheckSubmission = Callable[[Submission], object]
-"""Checks what is submitted for a nested stack, and what is nested in it.
+"""Validates a submission for a nested stack, with the stacks nested in it.
 
-:raises StackValidationFailed: carries what is wrong.
-:raises RequestLimitExceeded: it is more than there may be.
+:raises StackValidationFailed: carries all problems.
+:raises RequestLimitExceeded: it exceeds a limit.
 """
 
 
@@ -38,10 +38,10 @@ def problems_below(
     type_of: Callable[[str], ResourceType[Any] | None],
     check: CheckSubmission,
 ) -> Iterator[Problem]:
-    """What is wrong with the stacks that resources of a template are going to be, each where its cause stands.
+    """Find the problems of the stacks that resources of a template will create, each with the place of its cause.
 
-    :param submission: what the template was made from; nothing is wrong with it itself.
-    :param type_of: the type of a name; None where there is none.
+    :param submission: the source of the template; the template itself is valid.
+    :param type_of: the resource type of a name; None if there is none.
     """
     for definition in compiled.goal.definitions.values():
         kind = type_of(definition.type)
@@ -89,7 +89,7 @@ def _problems(check: CheckSubmission, nested: Submission) -> tuple[Problem, ...]
 
 
 def _tail(problem: Problem, each: SampleTemplate) -> tuple[str | int, ...] | None:
-    """The way from what has been foreseen to where the problem is; None: that is somewhere else."""
+    """The path from a sample to a problem in it; None if the problem is outside of the sample."""
     path = problem.place.path if problem.place is not None else ()
     if not each.at or not path:
         return ()

@@ -1,4 +1,4 @@
-"""What a nested stack gets to see of what the stack that it is in was made from. Pure."""
+"""Derives the submission of a nested stack from the submission of its parent stack. Pure."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def submission_of(
     facade: Mapping[str, Json] | None = None,
     asked: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Submission:
-    """What is submitted for a nested stack.
+    """The submission for a nested stack.
 
-    It has the mappings and the defaults of parameters of its parent, the values that its resource gives it, and those
-    files that it may come to read. What was hidden stays so.
+    It contains the mappings and parameter defaults of the parent stack, the values that the resource gives, and the
+    files
+    that the nested templates may read. Hidden values stay hidden.
 
-    :param parent: of the stack that the resource is in.
+    :param parent: submission of the stack that contains the resource.
     :param facade: see `facade_of`.
     :param asked: see `Submission.asked`.
     """
@@ -62,10 +63,10 @@ def submission_of(
 
 
 def facade_of(definition: Definition, files: Mapping[str, str], known: Mapping[str, Json]) -> dict[str, Json]:
-    """What a template may ask that is a resource, of that resource; nothing where it does not ask.
+    """The values that a template can read from the resource it implements; empty if the template reads none.
 
-    :param files: of the stack that the resource is in.
-    :param known: its metadata and its update policy, as far as they are known.
+    :param files: files of the stack that contains the resource.
+    :param known: metadata and update policy of the resource, as far as they are known.
     """
     text = files.get(definition.type, '')
     if not any(word in text for word in _ASKING):
@@ -75,9 +76,9 @@ def facade_of(definition: Definition, files: Mapping[str, str], known: Mapping[s
 
 
 def inherited(environment: Mapping[str, Json], definition: Definition) -> dict[str, Json]:
-    """The sections of an environment that hold for a nested stack too.
+    """The sections of an environment that apply to a nested stack, too.
 
-    A mapping by which the resource became what it is does not hold inside: the template that stands for a type may use
+    The mapping that made the resource a nested stack does not apply inside: a template that implements a type may use
     that type itself.
     """
     sections: dict[str, Json] = {}
@@ -96,7 +97,7 @@ def inherited(environment: Mapping[str, Json], definition: Definition) -> dict[s
 
 
 def _about(resources: Json, name: str) -> dict[str, Json]:
-    """What is said about the resources in a nested stack that a resource is."""
+    """The registry entries of an environment that concern resources inside of a nested stack."""
     said: dict[str, Json] = {}
     for pattern, body in resources.items() if isinstance(resources, dict) else ():
         if isinstance(body, dict) and fits(name, pattern):
@@ -117,7 +118,7 @@ def reachable(files: Mapping[str, str], texts: Iterable[str]) -> dict[str, str]:
 
 
 def asked_inside(kind: ResourceType[Any], definition: Definition, wanted: DesiredStack) -> dict[str, tuple[str, ...]]:
-    """What the stack around a nested stack asks of the resources in it, by their names."""
+    """The attributes that the parent stack reads from the resources of a nested stack, by resource name."""
     if not definition.asked or not isinstance(kind, NestedType):
         return {}
     source = wanted.template
@@ -132,7 +133,7 @@ def asked_inside(kind: ResourceType[Any], definition: Definition, wanted: Desire
 
 
 def with_asked(compiled: Compiled, submission: Submission) -> Compiled:
-    """The same, with what is asked from outside of the resources."""
+    """Add the attributes that the parent stack reads from the resources."""
     goal, asked = compiled.goal, submission.asked
     more = {name: {*goal.asked.get(name, ()), *asked[name]} for name in asked if name in goal.definitions}
     every = {**goal.asked, **{name: tuple(sorted(attributes)) for name, attributes in more.items()}}
@@ -140,7 +141,7 @@ def with_asked(compiled: Compiled, submission: Submission) -> Compiled:
 
 
 def digest_of(parent: Submission, definition: Definition) -> str:
-    """Digest of all that a nested stack is made from besides the properties of its resource; 64 hexadecimal digits."""
+    """Digest of the sources of a nested stack other than the properties of its resource; 64 hexadecimal digits."""
     environment = inherited(parent.environment, definition)
     files = reachable(parent.files, [definition.type, _text(definition.properties), _text(environment.get(SECTION))])
     said = {METADATA: definition.metadata, UPDATE_POLICY: definition.update_policy}
@@ -156,21 +157,21 @@ def digest_of(parent: Submission, definition: Definition) -> str:
 
 
 def told_by_members(kind: ResourceType[Any], asked: Iterable[str]) -> list[str]:
-    """Those of the attributes that are asked of a resource which the resources of its stack tell."""
+    """The attributes of a resource that the resources of its nested stack provide."""
     return [name for name in asked if isinstance(kind, NestedType) and kind.is_told_by_members(name)]
 
 
 def with_nested(definition: Definition, parent: Submission, asked: Iterable[str] = ()) -> Definition:
-    """The definition of a resource that is a nested stack, as it is stored.
+    """The stored definition of a resource that is a nested stack.
 
-    :param asked: the attributes of it that its resources tell, and somebody asks for.
+    :param asked: attributes that others read and that the resources of the nested stack provide.
     """
     asking = replace(definition, asked=tuple(sorted(asked)))
     return replace(asking, nested=digest_of(parent, asking))
 
 
 def name_of(parent: Stack, resource_name: str, stack_id: str) -> str:
-    """A name for a nested stack that no other stack has, and that tells where it belongs."""
+    """A unique name for a nested stack, made of the names of its parent stack and its resource."""
     end = stack_id.replace('-', '')[:12]
     beginning = f'{parent.name}-{resource_name}'
     return f'{beginning[: LONGEST_NAME - len(end) - 1]}-{end}'

@@ -1,8 +1,8 @@
-"""Looks at the templates of nested stacks before there are any, as far as their parameters are known.
+"""Reads and validates the templates of nested stacks before the stacks exist, as far as their parameters are known.
 
-What is wrong in them is told with the stack that they are to be in, not when its resources are made: the same words for
-whoever validates, previews, creates or updates, with the file and the line. What is wrong with members of groups at
-the top is left to `convergence.engine.compile.member_checks`, which needs only samples of them.
+A problem in a nested template is reported for the stack that will contain it, not when its resources are created:
+in the same words for validate, preview, create and update, with file and line. Problems of the members of groups in
+the outermost template are left to `convergence.engine.compile.member_checks`, which needs only samples.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.values import replace
 
 MOST_FORESEEN = 100
-"""Templates that are looked at for one request; the others are checked when their stacks are made."""
+"""Maximum number of nested templates read for one request; the others are validated when their stacks are created."""
 
 GENERATED = 'the template that it makes'
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewedStack:
-    """A nested stack that is to be.
+    """A nested stack that a resource will create.
 
-    :param definition: of the resource whose object it is.
-    :param compiled: its template, in which the values are missing that are not known yet.
-    :param below: what is nested in it.
+    :param definition: definition of the resource.
+    :param compiled: its template; values that are not known yet are missing.
+    :param below: the stacks nested in it.
     """
 
     definition: Definition
@@ -63,9 +63,9 @@ class PreviewedStack:
 
 @dataclass(slots=True)
 class NestedFindings:
-    """What was found out of the stacks that are nested in one.
+    """The stacks nested in a template, and their problems.
 
-    :param problems: with the names of the resources that lead there.
+    :param problems: with the path of resource names that lead to them.
     """
 
     stacks: list[PreviewedStack] = field(default_factory=list)
@@ -74,11 +74,11 @@ class NestedFindings:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """What leads to a template.
+    """The position of a nested template.
 
-    :param depth: how many templates it is nested in.
-    :param types: of the resources that lead there, as far back as is known.
-    :param is_certain: whether all values are known on which it may depend that it is there.
+    :param depth: number of templates that contain it.
+    :param types: types of the resources that lead to it, as far as they are known.
+    :param is_certain: True if its existence depends on no unknown value.
     """
 
     depth: int = 0
@@ -88,7 +88,7 @@ class _Way:
 
 @dataclass(slots=True)
 class _Look:
-    """One request: what holds for all levels, and what has been seen of it, by content."""
+    """The state of one request: settings for all levels, and the templates read so far, by content."""
 
     project_id: str
     permits: Permits
@@ -99,10 +99,10 @@ class _Look:
 
 
 class NestedPreview:
-    """Compiles and checks the templates of nested stacks.
+    """Compiles and validates the templates of nested stacks.
 
-    :param most_bytes: what a resource may store of each kind.
-    :param deepest: how many stacks a stack may be in.
+    :param most_bytes: maximum size of the stored properties, and of the stored output, of a resource.
+    :param deepest: how many levels of nested stacks may stand above a nested stack.
     """
 
     def __init__(
@@ -132,11 +132,11 @@ class NestedPreview:
         lenient: bool,
         depth: int = 0,
     ) -> list[Problem]:
-        """What is wrong in what is nested. The same content is looked at once, also by later requests.
+        """The problems in nested templates. Equal content is validated once, also for later requests.
 
-        :param lenient: that a resource type is not there is no error.
-        :param depth: how many templates this one is nested in.
-        :raises Forbidden: a resource in it is of a type that the user may not use.
+        :param lenient: True if an unknown resource type is no error.
+        :param depth: number of templates that contain this one.
+        :raises Forbidden: the user may not use the type of a resource in it.
         """
         if not any(self._registry.nests(each.type) for each in compiled.goal.definitions.values()):
             return []
@@ -154,7 +154,7 @@ class NestedPreview:
         return found
 
     def stacks(self, compiled: template.Compiled, submission: Submission, project_id: str) -> list[PreviewedStack]:
-        """The nested stacks that are to be, each with those in it, as far as they are known. Nothing is refused."""
+        """The nested stacks that will exist, each with the stacks in it, as far as they are known. Refuses nothing."""
         return self._below(compiled, submission, _Look(project_id, Permits(), ignore_unknown_types=True), _Way()).stacks
 
     def of(
@@ -165,11 +165,11 @@ class NestedPreview:
         identity: template.StackIdentity,
         context: NestingContext | None = None,
     ) -> PreviewedStack | None:
-        """The nested stack that a resource will be; None where that cannot be known, or it will be none.
+        """The nested stack that a resource will create; None if that is unknown, or if it creates none.
 
         :param known: its properties, as far as they are known.
         :param identity: of the nested stack.
-        :param context: what the resource's type may look at, where there is a nested stack already.
+        :param context: the context for the resource type, if the nested stack exists already.
         """
         if not self._registry.nests(definition.type) or definition.external_id is not None:
             return None
@@ -227,7 +227,7 @@ class NestedPreview:
             found.stacks.append(PreviewedStack(definition, inner, nested, tuple(below.stacks)))
             kind = self._registry.get(definition.type)
             if way.depth > look.depth or type(kind).foreseen is NestedType.foreseen:  # type: ignore[attr-defined]
-                # At the top others tell where in their properties the cause stands: see `member_checks`.
+                # In the outermost template, `member_checks` reports them with the place of their cause.
                 found.problems += [_led_to(problem, definition, compiled) for problem in below.problems]
         return found
 
@@ -238,7 +238,7 @@ class NestedPreview:
     def _look_at(
         self, definition: Definition, inner: Submission, undetermined: frozenset[str], look: _Look, way: _Way
     ) -> tuple[template.Compiled, NestedFindings] | None:
-        """The template with what is wrong in it and in what is nested in it; None where it is no template at all."""
+        """A nested template, with its problems and those of the templates in it; None if it cannot be read."""
         key = _digest([inner.content(), sorted(undetermined), way.depth, way.is_certain])
         if key in look.seen:
             return look.seen[key]
@@ -250,7 +250,7 @@ class NestedPreview:
             identity = template.StackIdentity('', '', look.project_id)
             compiled = self._analysed(definition, inner, undetermined, identity)
         except errors.StackValidationFailed:
-            return None  # told by whoever checks the resource: the template cannot be read
+            return None  # the template cannot be read: the validation of the resource reports that
         look.permits.require_all(compiled)
         found = self._below(compiled, inner, look, way)
         try:
@@ -271,7 +271,7 @@ class NestedPreview:
     def _wanted(
         self, definition: Definition, submission: Submission, project_id: str
     ) -> tuple[DesiredStack | None, frozenset[str]]:
-        """See `_wants`, of a resource of which only what the template says is known."""
+        """See `_wants`; for a resource without a row."""
         hidden = within(definition.masked_paths, PROPERTIES)
         try:
             known = template.preview(definition.properties, {}, evaluator(), hidden)
@@ -287,7 +287,9 @@ class NestedPreview:
         subject: Subject,
         context: NestingContext,
     ) -> tuple[DesiredStack | None, frozenset[str]]:
-        """What stack a resource will want, and which parameters of it nobody knows yet; None where that is open."""
+        """The desired nested stack of a resource, and the parameters whose values are unknown; None if it is
+        undetermined.
+        """
         kind = self._registry.get(definition.type)
         assert isinstance(kind, NestedType)
         if isinstance(kind, ProviderType):
@@ -296,12 +298,12 @@ class NestedPreview:
             return None, frozenset()
         try:
             return kind.wanted(build_call(kind, subject, known), context), frozenset()
-        except Exception:  # noqa: BLE001 - a type's own code was asked; what it minds is told when it acts
+        except Exception:  # noqa: BLE001 - runs the code of a resource type; it reports its objections when it acts
             return None, frozenset()
 
 
 def _subject(definition: Definition, project_id: str, token: str = '') -> Subject:
-    """A resource of which there need not be a row.
+    """A resource that may have no row.
 
     :param token: id of its nested stack, where that is there.
     """
@@ -309,12 +311,12 @@ def _subject(definition: Definition, project_id: str, token: str = '') -> Subjec
 
 
 def _nothing(submission: Submission) -> NestingContext:
-    """What a type may look at whose nested stack is not there."""
+    """The context for a resource type whose nested stack does not exist."""
     return NestingContext(submission.files)
 
 
 def _facade(definition: Definition, submission: Submission) -> Mapping[str, Json]:
-    """What is known of a resource for the template that it is, before there is one."""
+    """The facade of a resource that does not exist yet, as far as it is known."""
     known: dict[str, Json] = {}
     for part, encoded in ((METADATA, definition.metadata), (UPDATE_POLICY, definition.update_policy)):
         with suppress(errors.ConvergenceError):
@@ -340,15 +342,15 @@ def _of_provider(
 
 
 def _is_told(problem: Problem) -> bool:
-    """Whether it is about a value that the resource gives: that is checked as its property."""
+    """Return True if a problem concerns a value that the resource gives: that is validated as its property."""
     place = problem.place
     return place is not None and place.source == ENVIRONMENT and place.path[:1] == ('parameters',)
 
 
 def _led_to(problem: Problem, definition: Definition, compiled: template.Compiled) -> Problem:
-    """A problem as it is told one level further up; what stands in no file is told where its resource stands.
+    """A problem as reported one level up. A problem in no file gets the place of its resource.
 
-    :param compiled: the template that the resource is in.
+    :param compiled: the template that contains the resource.
     """
     generated = problem.place is None or problem.place.source == GENERATED
     return replace(

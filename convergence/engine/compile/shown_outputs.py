@@ -1,4 +1,4 @@
-"""What the outputs of a stack need of its goal: kept beside the goal, so that whoever shows them compiles nothing."""
+"""The parts of a goal that its outputs need, stored beside the goal: showing outputs compiles nothing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from convergence.core.model import Definition, Json
 from convergence.values import replace
 
 MOST_BYTES = 16 * 1024
-"""What that may have as JSON: everybody who shows the stack reads it. Of larger outputs the goal is compiled."""
+"""Maximum size in bytes of the stored parts as JSON, because every request that shows the stack reads them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownOutputs:
-    """The outputs of a goal, and what must not be shown in them.
+    """The outputs of a goal, and the values to be masked in them.
 
     :param outputs: by name.
-    :param definitions: of the resources that they refer to and in which something is hidden, as far as that matters.
+    :param definitions: of the resources that outputs refer to and that hide something, reduced to the hidden places.
     :param secrets: the values of hidden parameters, as texts.
     """
 
@@ -30,7 +30,7 @@ class ShownOutputs:
 
     @classmethod
     def of(cls, compiled: template.Compiled) -> ShownOutputs:
-        """What the outputs of a goal need of it."""
+        """The parts that the outputs of a goal need."""
         names: set[str] = set()
         for output in compiled.outputs.values():
             references, attributes = template.references(output.value)
@@ -40,7 +40,7 @@ class ShownOutputs:
         return cls(compiled.outputs, hiding, compiled.secrets if compiled.outputs else frozenset())
 
     def document(self) -> dict[str, Json] | None:
-        """As it is kept in a row; None where it is too large for that."""
+        """The document to be stored; None if it is too large."""
         document: dict[str, Json] = {
             'outputs': [
                 {
@@ -58,7 +58,7 @@ class ShownOutputs:
 
     @classmethod
     def from_document(cls, document: Any) -> ShownOutputs:
-        """What a row keeps."""
+        """Read the document of `document`."""
         outputs = [
             template.OutputDefinition(
                 each['name'], each['value'], each['description'], tuple(tuple(path) for path in each['hidden'])
@@ -74,5 +74,5 @@ class ShownOutputs:
 
 
 def _hiding(definition: Definition) -> Definition:
-    """A definition without all that says nothing of what is hidden in it."""
+    """A definition reduced to its hidden places."""
     return replace(Definition(definition.name, definition.type), hidden=definition.hidden, harmless=definition.harmless)

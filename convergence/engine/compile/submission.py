@@ -1,4 +1,4 @@
-"""What a user sends to say what a stack should be."""
+"""The submission of a user: the source of a stack's goal."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ _ASKED = 'asked'
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a user sends to say what a stack should be.
+    """The source of a stack's goal, as a user submits it.
 
-    :param template: HOT text, or the document already read.
+    :param template: HOT text, or the document already parsed.
     :param environment: a mapping with the sections of an environment.
-    :param environment_files: texts, by name, of files from which parts of the environment came. They are kept to be
-        shown, and mean nothing any more.
-    :param implied: what resource types have said that the template does not, when it was accepted: for names of
-        resources those that they come after. None: they have not been asked.
-    :param asked: attributes that are asked from outside of resources of a nested stack, by their names.
-    :param facade: what the resource says of itself that the template stands for; see `template.analyse`.
+    :param environment_files: texts, by name, of files that were merged into the environment. They are only shown.
+    :param implied: requirements that resource types added to the accepted template: for names of resources, the
+    resources that come before them. None: the types were not queried.
+    :param asked: attributes that the parent stack reads from resources of a nested stack, by resource name.
+    :param facade: values of the resource that the template implements; see `template.analyse`.
     """
 
     template: str | Mapping[str, Json]
@@ -40,23 +39,23 @@ class Submission:
     asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def accepted(self, goal: Goal) -> Submission:
-        """The same, with what resource types have said of the goal that was made of it."""
+        """The submission with the requirements that resource types added to its goal."""
         return replace(self, implied=implied_in(goal.definitions))
 
     def itself(self) -> Submission:
-        """The same, without what resource types had to say of it."""
+        """The submission without the requirements that resource types added."""
         return replace(self, implied=None)
 
     def is_like(self, other: Submission) -> bool:
-        """Whether both ask for the same, whatever resource types had to say of them."""
+        """Return True if two submissions are equal, apart from the requirements that resource types added."""
         return self.itself().content() == other.itself().content()
 
     def circumstances(self) -> dict[str, Json]:
-        """All that a template is compiled from besides its text."""
+        """The submission without the text of the template: all other sources of a compiled template."""
         return replace(self.itself(), template='').content()
 
     def content(self) -> dict[str, Json]:
-        """As it is kept in a template row."""
+        """The content of a template row."""
         source = self.template if isinstance(self.template, str) else dict(self.template)
         content: dict[str, Json] = {
             'template': source,
@@ -75,7 +74,7 @@ class Submission:
 
     @classmethod
     def from_content(cls, content: Mapping[str, Json]) -> Submission:
-        """What a template row keeps."""
+        """Read the content of a template row."""
         source, environment, files = content['template'], content['environment'], content['files']
         shown = content.get(_ENVIRONMENT_FILES) or {}
         assert isinstance(shown, dict)
@@ -96,10 +95,10 @@ def _lists(kept: Json) -> dict[str, tuple[str, ...]]:
 
 
 def merged(present: Submission, change: Submission | None, changed: Mapping[str, Any]) -> Submission:
-    """A partial update: what the user did not send stays as it is.
+    """Merge a partial update: the parts that the user did not send stay unchanged.
 
-    :param present: what the stack is now.
-    :param change: what the user sent; None where no template was sent.
+    :param present: the present submission of the stack.
+    :param change: the submission of the user; None if no template was sent.
     :param changed: the sections of the environment that were sent.
     """
     environment = laid_over(present.environment, changed)

@@ -14,15 +14,15 @@ from convergence.template.problems import Problems
 from convergence.template.sources import read as read_source
 
 GivenEnvironment = Mapping[str, Json] | str
-"""What a user sends as an environment: a map, or its text."""
+"""An environment as users send it: a map, or its text."""
 
 
 class SubmissionReader:
     """Reads templates and environments.
 
     :param limits: what a template may hold.
-    :param installation: what templates find where nobody is asked whether their values are right.
-    :param most_bytes: what is kept of what templates declare.
+    :param installation: reads templates without the checks of custom constraints.
+    :param most_bytes: size of the cache of declared parameters.
     """
 
     def __init__(self, limits: template.Limits, installation: template.Installation, most_bytes: int) -> None:
@@ -37,19 +37,19 @@ class SubmissionReader:
         files: Mapping[str, str] | None = None,
         environment_files: Sequence[str] | None = None,
     ) -> Submission:
-        """What a request says a stack should be.
+        """Read the submission of a request.
 
-        :param params: an environment, or several: each is laid over those before.
-        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
-        :raises StackValidationFailed: carries what is wrong with the environment files.
+        :param params: an environment, or several: each overrides those before it.
+        :param environment_files: names among the `files`; their merged content overrides `params`.
+        :raises StackValidationFailed: carries the problems of the environment files.
         """
         self._limits.check_names('files', files or {})
         environment, files = self.environment(params or {}), dict(files or {})
         if environment_files:
-            # How values are merged depends on the types of the parameters, whatever else is wrong with the template.
+            # The types of the parameters decide how values are merged, even if the template has other problems.
             declared = self._declares(source, files)
             environment = merge_environments(environment_files, files, environment, declared, self._limits)
-        # They have said what they had to say, and are kept apart: what stands in them may be secret.
+        # The environment files are merged now. They are kept apart, because they may contain secrets.
         said = {name: files.pop(name) for name in dict.fromkeys(environment_files or ())}
         return Submission(source, environment, files, said)
 
@@ -71,9 +71,9 @@ class SubmissionReader:
         return declared
 
     def document(self, source: str | Mapping[str, Json]) -> dict[str, Json]:
-        """A template as a map, whatever form it was sent in.
+        """A template as a map.
 
-        :raises StackValidationFailed: it is not even a document.
+        :raises StackValidationFailed: it is no document.
         """
         problems = Problems()
         root = read_source(source, 'template', self._limits, problems).root
@@ -81,10 +81,10 @@ class SubmissionReader:
         return dict(root) if isinstance(root, dict) else {}
 
     def environment(self, params: GivenEnvironment | Sequence[GivenEnvironment]) -> dict[str, Json]:
-        """The sections of an environment, or of several: each is laid over those before.
+        """The sections of an environment, or of several: each overrides those before it.
 
-        :raises StackValidationFailed: carries what is wrong with a text.
-        :raises RequestLimitExceeded: it names more parameters than anybody needs.
+        :raises StackValidationFailed: carries the problems of a text.
+        :raises RequestLimitExceeded: it has too many parameter names.
         """
         whole: dict[str, Json] = {}
         for layer in [params] if isinstance(params, (str, Mapping)) else params:

@@ -1,1 +1,1 @@
-"""Drift: which objects are observed, what is accepted, and what is repaired."""
+"""Drift: schedules observations, accepts live values, and starts repairs."""

@@ -1,4 +1,4 @@
-"""What changed outside of a stack is taken for wanted, where a person says so."""
+"""Accepts drift on request: live values become the desired ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from convergence.template.secrets import PROPERTIES, within
 
 
 class DriftAcceptance:
-    """Accepts live values. What was accepted is in the database before a method returns."""
+    """Accepts live values. An accepted value is in the database before a method returns."""
 
     def __init__(self, store: Transactions, stacks: Stacks, rows: ObservationsPort, new_id: Callable[[], str]) -> None:
         self._store = store
@@ -36,15 +36,15 @@ class DriftAcceptance:
         resource_name: str,
         properties: Sequence[str] | None = None,
     ) -> Document:
-        """Take live values of a resource for wanted, until its template wants other ones than it does now.
+        """Accept live values of a resource as desired, until its template gives other values than now.
 
-        :param properties: names of those; None: all that differ.
+        :param properties: names of the properties; None: all that differ.
         :returns: ``{'resource_name': …, 'accepted': [name, …]}``.
         :raises ResourceNotFound: there is no such resource.
-        :raises NotSupported: there is nothing to accept, or it cannot be.
+        :raises NotSupported: there is no drift to accept, or it cannot be accepted.
         :raises Invalid: a property does not differ.
-        :raises StackValidationFailed: the type does not allow the live values; carries what is wrong.
-        :raises ActionInProgress: something is being done with the resource.
+        :raises StackValidationFailed: the type does not allow the live values; carries the problems.
+        :raises ActionInProgress: an action of the resource is in progress.
         """
         stack = self._stacks.find(context, stack_identity)
         row = self._row(stack, resource_name)
@@ -57,12 +57,13 @@ class DriftAcceptance:
         return {'resource_name': row.name, 'accepted': names}
 
     def withdraw_acceptance(self, context: Caller, stack_identity: Document, resource_name: str) -> Document:
-        """Take back what was accepted of a resource: what its template said then counts again, and the object differs.
+        """Withdraw the accepted values of a resource: the values of its template are desired again, and the object
+        differs.
 
         :returns: ``{'resource_name': …, 'withdrawn': [name, …]}``.
         :raises ResourceNotFound: there is no such resource.
-        :raises NotSupported: nothing of it was accepted.
-        :raises ActionInProgress: something is being done with the resource.
+        :raises NotSupported: no value was accepted.
+        :raises ActionInProgress: an action of the resource is in progress.
         """
         stack = self._stacks.find(context, stack_identity)
         row = self._row(stack, resource_name)
@@ -85,12 +86,14 @@ class DriftAcceptance:
         if outcome is AcceptanceOutcome.BUSY:
             raise errors.ActionInProgress(f'{where} has an action ({row.action}) in progress; wait for its end.')
         if outcome is not AcceptanceOutcome.DONE:
-            raise errors.ActionInProgress(f'{where} has changed since it was looked at; have it looked at again.')
+            raise errors.ActionInProgress(
+                f'{where} has changed since its observation; request a new one (convergence stack drift --refresh).'
+            )
 
     def _differing(self, stack: Stack, row: Resource) -> Observation:
-        """What is known of an object whose properties differ.
+        """The observation of an object whose properties differ.
 
-        :raises NotSupported: they are not known to.
+        :raises NotSupported: no difference is known.
         """
         seen = self._rows.of_row(row)
         if seen is not None and seen.found is ObservedState.DIFFERS:
@@ -98,7 +101,7 @@ class DriftAcceptance:
         where = f'Resource {row.name} of stack {stack.name}'
         if seen is None or not seen.found.is_drift:
             raise errors.NotSupported(
-                f'{where} is not known to differ; have it looked at first (convergence stack drift --refresh).'
+                f'{where} has no known drift; request an observation first (convergence stack drift --refresh).'
             )
         raise errors.NotSupported(
             f'{where} has no live values that could be accepted: its object is {seen.found}. Have it repaired, or '
@@ -111,12 +114,14 @@ class DriftAcceptance:
         names = sorted(seen.names if asked is None else set(asked))
         for name in names:
             if name not in seen.names:
-                raise errors.Invalid(f'{name} of {where} does not differ; what does: {", ".join(seen.names)}')
+                raise errors.Invalid(f'{name} of {where} does not differ; these properties do: {", ".join(seen.names)}')
             if name not in seen.live:
-                raise errors.NotSupported(f'The live value of {name} of {where} is larger than what may be stored.')
+                raise errors.NotSupported(
+                    f'The live value of {name} of {where} is larger than the maximum stored size.'
+                )
             if any(place[:1] == (name,) and len(place) > 1 for place in self._hidden(row)):
                 raise errors.NotSupported(
-                    f'A part of {name} of {where} is hidden, so nobody can tell what of its live value is; put it into '
+                    f'A part of {name} of {where} is hidden, so its live value cannot be compared; put it into '
                     'the template.'
                 )
         return names
@@ -127,7 +132,7 @@ class DriftAcceptance:
         return [*masked_paths, *secret_places(types, row.type, row.properties)]
 
     def _check(self, row: Resource, seen: Observation, names: Sequence[str]) -> None:
-        """See that the type would take the live values in a template: the next update gives them to it."""
+        """Check that the type accepts the live values in a template, because the next update applies them."""
         schema = PropertySchema.of(self._stacks.compiler.types.get(row.type).Properties)
         live = {**row.properties, **{name: seen.live[name] for name in names}}
         problems = schema.check(live, lambda *path: None, self._hidden(row))

@@ -1,4 +1,4 @@
-"""Puts right what observers have found changed, where that is the policy: by ordinary operations on the stacks."""
+"""Repairs drift where the policy demands it, by ordinary operations on the stacks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ NAMED = 5
 
 
 class DriftRepairs:
-    """Begins operations that visit what differs and what reads it, on stacks at rest.
+    """Begins operations that visit drifted resources and their dependents, on stacks at rest.
 
-    A stack is left alone unless it is complete, or has failed by a repair, with just the goal for which it was looked
-    at: any operation of a user supersedes a repair, and none is begun against one.
+    Repairs only stacks that are complete or failed by a repair, and whose goal is still the one that was observed: any
+    operation of a user supersedes a repair, and no repair begins against one.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class DriftRepairs:
         self._failed = FailedRepairs(rows, reader, compiler, traversals, types, options)
 
     def __call__(self, limit: int) -> int:
-        """Begin what can begin now; how many stacks were attended to. What is wrong with one keeps no other waiting.
+        """Begin the repairs that can begin now; the number of stacks. An error in one stack delays no other.
 
-        :raises DatabaseUnavailable: nothing can be begun now.
+        :raises DatabaseUnavailable: nothing can begin now.
         """
         attended = self._failed(limit)
         found: dict[str, list[Drifted]] = defaultdict(list)
@@ -70,8 +70,9 @@ class DriftRepairs:
             except errors.DatabaseUnavailable:
                 raise
             except errors.ConvergenceError as error:
-                LOG.info('Stack %s is not repaired now: %s', stack.name, error)
-                # Else it would be found first again in each sweep: what cannot be begun would keep others waiting.
+                LOG.info('Repair of stack %s postponed: %s', stack.name, error)
+                # Otherwise each sweep would find it first again, and repairs that cannot begin would keep others
+                # waiting.
                 self._rows.repair_put_off([each.known.row.id for each in drifted], self._options.first_pause_s)
         return attended
 
@@ -89,9 +90,9 @@ class DriftRepairs:
         return True
 
     def _request(self, stack: Stack, drifted: Sequence[Drifted]) -> Request:
-        """An update to what the stack has already.
+        """A request for an update to the present goal.
 
-        :raises Overtaken: it has no such goal any more.
+        :raises Overtaken: the stack has another goal.
         """
         names = sorted({each.known.row.name for each in drifted})
         shown = ', '.join(names[:NAMED]) + (' and more' if len(names) > NAMED else '')
@@ -101,18 +102,18 @@ class DriftRepairs:
         seen = {each.known.row.id: each.known.row.fence for each in drifted if each.known.row.stack_id == stack.id}
 
         def as_seen(view: PlanView) -> None:
-            # A server that lags shows what differed before a repair that is over; that has claimed the row.
+            # A lagging server shows differences of before a repair that has ended; that repair has claimed the row.
             if not seen.items() <= {row.id: row.fence for row in view.resources}.items():
-                raise Overtaken(f'what differed in stack {stack.name} was put right, or is gone')
+                raise Overtaken(f'drift of stack {stack.name} is already repaired, or its resource is gone')
 
         request = repair_of(self._compiler, stack, visits, cause, attempt=attempt, also=as_seen)
-        LOG.info('Stack %s is repaired: %s changed outside of it', stack.name, shown)
+        LOG.info('Repairing stack %s: %s drifted', stack.name, shown)
         return request
 
     def _top(self, stack: Stack, drifted: Drifted) -> str:
-        """The resource of the stack in which a drifted object is, or which it is the object of.
+        """The resource of the stack that contains a drifted object, or whose object contains it.
 
-        :raises Overtaken: what it is in is not there any more.
+        :raises Overtaken: that resource is gone.
         """
         inner, name = self._reader.stack(drifted.known.row.stack_id), drifted.known.row.name
         while inner is not None and inner.id != stack.id:
@@ -125,10 +126,10 @@ class DriftRepairs:
         return name
 
     def _why_not(self, drifted: Drifted) -> str:
-        """Why an object is not put right any more; empty: it is."""
+        """The reason to repair an object no longer; empty: it is repaired."""
         seen, row = drifted.known.observation, drifted.known.row
         if seen.repairs >= self._options.attempts:
-            return f'it was put right {seen.repairs} times and keeps changing: somebody else is changing it'
+            return f'it was repaired {seen.repairs} times and keeps changing: another program changes it'
         if row.definition is not None and row.definition.external_id is not None:
             return 'its object belongs to others, and is never changed'
         if seen.found is not ObservedState.DIFFERS or row.type not in self._types:
@@ -139,10 +140,15 @@ class DriftRepairs:
         return f'no update can put {", ".join(fixed)} right' if fixed else ''
 
     def _give_up(self, stack: Stack, drifted: Sequence[Drifted], reasons: Mapping[str, str]) -> None:
-        """Begin no repair of some objects any more, and say so in an event of each resource."""
+        """Give up the repairs of some objects, with an event of each resource."""
         told = {}
         for row in (each.known.row for each in drifted):
-            LOG.warning('Stack %s: %s is not repaired any more: %s', stack.name, row.name, reasons[row.id])
+            LOG.warning(
+                'Giving up repairs of stack %s, resource %s; repair or accept the drift manually: %s',
+                stack.name,
+                row.name,
+                reasons[row.id],
+            )
             reason = f'Repair given up: {reasons[row.id]}'
             told[row.id] = Event.of_resource(self._new_id(), row, row.action, row.status, reason, at=0.0)
         self._rows.give_up(told)

@@ -1,4 +1,4 @@
-"""Begins repairs again that have failed: what was in their way may be gone by now, and no user has caused it."""
+"""Retries failed repairs: the cause may be gone by now, and no user has caused it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 class FailedRepairs:
-    """Begins them again on stacks that a repair has failed, and nothing else since, after pauses that grow."""
+    """Retries repairs, after growing pauses, on stacks whose last operation was the failed repair."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class FailedRepairs:
         self._backoff = Backoff()
 
     def __call__(self, limit: int) -> int:
-        """Begin what can begin now; of how many stacks. What is wrong with one keeps no other waiting.
+        """Begin the repairs that can begin now; the number of stacks. An error in one stack delays no other.
 
-        :raises DatabaseUnavailable: nothing can be begun now.
+        :raises DatabaseUnavailable: nothing can begin now.
         """
         begun = 0
         self._backoff.begin()
@@ -57,7 +57,7 @@ class FailedRepairs:
             except errors.DatabaseUnavailable:
                 raise
             except errors.ConvergenceError as error:
-                LOG.info('The repair of stack %s that has failed is not begun again now: %s', stack_id, error)
+                LOG.info('Retry of the failed repair of stack %s postponed: %s', stack_id, error)
                 self._backoff.failed(stack_id)
             else:
                 self._backoff.succeeded(stack_id)
@@ -88,17 +88,19 @@ class FailedRepairs:
             broken.clear()
             broken.update((row.id, row) for row in view.resources if row.status is not Status.COMPLETE)
             if policies is None or not self._may(policies, request.goal.definitions, broken.values()):
-                raise Overtaken(f'what has failed of stack {stack.name} is not to be repaired any more')
+                raise Overtaken(f'the policy for the failed resources of stack {stack.name} no longer demands repairs')
 
         request = repair_of(self._compiler, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
-        LOG.info('Stack %s is repaired again, after a repair has failed: %s', stack.name, cause)
+        LOG.info('Retrying the failed repair of stack %s: %s', stack.name, cause)
         self._traversals.start(stack, request)
         pause_s = repair_pause_s(self._options.first_pause_s, attempt)
         concerned = {**broken, **{row.id: row for row in drifted}}
         self._rows.repair_begun([(row, pause_s) for row in concerned.values()])
 
     def _may(self, policies: DriftPolicies, wanted: Mapping[str, Definition], broken: Iterable[Resource]) -> bool:
-        """Whether all that has failed is to be put right by the policy of now, or made of something that is."""
+        """Return True if the present policy demands repairs for all failed resources, or for resources they were made
+        from.
+        """
         mended = {name for name, each in wanted.items() if self._is_mended(policies, name, each.type)}
         return bool(mended) and all(_made_of(wanted, row.name) & mended for row in broken if row.name in wanted)
 

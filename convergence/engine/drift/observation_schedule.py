@@ -20,10 +20,10 @@ LOG = logging.getLogger(__name__)
 
 
 class ObservationScheduler:
-    """Has the objects of stacks observed that have come to rest since.
+    """Schedules observations for the objects of stacks that have reached rest.
 
-    :param intervals: longest pause in seconds between two looks, by type; others are not observed.
-    :param limit: most stacks, and most new objects of each, at a time.
+    :param intervals: longest pause in seconds between two observations, by type; other types are not observed.
+    :param limit: maximum number of stacks, and of new objects of each, at a time.
     """
 
     def __init__(
@@ -35,14 +35,16 @@ class ObservationScheduler:
         self._limit = limit
 
     def __call__(self) -> int:
-        """Enrol what there is; how many stacks and objects. Costs a question where nobody observes."""
+        """Schedule the objects of all due stacks; the number of stacks and objects. One query if no observer is
+        running.
+        """
         if not self._intervals:
             return 0
         stacks = self._rows.unscheduled(self._limit)
         return len(stacks) + sum(self._enrol(each) for each in stacks)
 
     def of(self, stack: Stack) -> None:
-        """Enrol one stack, whether anybody observes or not."""
+        """Schedule the objects of one stack, even if no observer is running."""
         if stack.traversal_id is not None and stack.deleted_at is None:
             self._enrol(UnscheduledStack(stack.id, stack.traversal_id))
 
@@ -56,9 +58,9 @@ class ObservationScheduler:
 
 
 def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies | None:
-    """What the top of the tree and the environment say. What cannot be read any more is only reported.
+    """The policies of the root stack and of the environment. Unreadable ones are only logged.
 
-    None: what they say is not there for a server that lags.
+    None: a lagging server does not show them yet.
     """
     root = stack if stack.root_id is None else reader.stack(stack.root_id)
     of_stack = root.drift_policy if root is not None else DriftPolicy.REPORT
@@ -70,7 +72,11 @@ def policies_of(reader: ReaderPort, stack: Stack) -> DriftPolicies | None:
     except DatabaseUnavailable:
         raise
     except ConvergenceError as error:
-        LOG.warning('The drift policies of stack %s cannot be read: %s', stack.id, type(error).__name__)
+        LOG.warning(
+            'Drift policies of stack %s are unreadable; update the stack to replace them: %s',
+            stack.id,
+            type(error).__name__,
+        )
         return DriftPolicies(of_stack, of_resource=lambda name: DriftPolicy.REPORT)
     if said is None:
         return DriftPolicies(of_stack)

@@ -1,4 +1,4 @@
-"""What a stack is to do about drift, changed without an update."""
+"""Changes the drift policy of a stack without an update."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from convergence.engine.traversals.traversals import Traversals
 
 
 class DriftPolicyChanges:
-    """Changes the policy of stacks, at any time, also while an operation is in progress."""
+    """Changes the drift policy of stacks, at any time, even while an operation is in progress."""
 
     def __init__(self, stacks: Stacks, traversals: Traversals) -> None:
         self._stacks = stacks
         self._traversals = traversals
 
     def set_drift_policy(self, context: Caller, stack_identity: Document, policy: str) -> Document:
-        """Change what it leads to that objects of a stack are found otherwise than they were made; the policy.
+        """Change the drift policy of a stack; the policy.
 
-        Repairs that were given up are tried again. It holds for all that is nested in the stack.
+        Repairs that were given up are tried again. The policy applies to all nested stacks.
 
         :raises Invalid: there is no such policy.
-        :raises NotSupported: the stack is nested in another one, whose policy holds.
+        :raises NotSupported: the stack is nested in another one, whose policy applies.
         """
         wanted = drift_policy(policy)
         if wanted is None:
-            raise errors.Invalid('drift_policy: a policy is wanted')
+            raise errors.Invalid('drift_policy: the name of a policy is missing')
         stack = self._stacks.find(context, stack_identity)
         if stack.root_id is not None:
             raise errors.NotSupported(f'Stack {stack.name} is nested; the policy of the stack at the top holds for it.')

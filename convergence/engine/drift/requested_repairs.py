@@ -1,4 +1,4 @@
-"""Puts right what changed outside of a stack: by an update to the goal that it has, of what is to be visited alone."""
+"""Repairs on request: an update to the present goal that visits only the given resources."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _COUNTED = ' (repair '
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """How stubbornly objects are put right.
+    """Limits of repairs.
 
-    :param attempts: how many repairs of one object in a row are begun before it is given up.
+    :param attempts: maximum number of repairs of one object in a row before it is given up.
     :param first_pause_s: seconds from the first to the second; twice as many each time.
     """
 
@@ -37,14 +37,14 @@ class RepairOptions:
 
     @property
     def pauses(self) -> tuple[float, ...]:
-        """Seconds from the end of the first repair that fails to the next, from the second, and so on."""
+        """Pauses in seconds after the first failed repair, after the second, and so on."""
         return tuple(repair_pause_s(self.first_pause_s, each) for each in range(1, self.attempts))
 
 
 def cause_of(what: str, attempt: int, most: int) -> str:
-    """The cause of a repair that an engine begins by itself, with the number that it has of those in a row.
+    """The cause of an automatic repair, with its number in the row of repairs.
 
-    :param what: what has happened, or the cause of the repair before.
+    :param what: the reason, or the cause of the repair before.
     """
     return f'{what.rpartition(_COUNTED)[0] or what}{_COUNTED}{attempt} of {most})'
 
@@ -58,16 +58,16 @@ def repair_of(
     attempt: int = 0,
     also: Callable[[PlanView], None] = lambda view: None,
 ) -> Request:
-    """An update of a stack to what it has already, which compares some resources, and what reads them, with reality.
+    """A request for an update to the present goal that compares some resources, and their dependents, with reality.
 
-    Its guard raises `Overtaken` where the stack is not as it was read any more: complete, or failed by the repair
-    before this one, with the same goal.
+    Its guard raises `Overtaken` unless the stack is still as it was read: complete, or failed by the repair before this
+    one, with the same goal.
 
-    :param visits: names of the resources; what is not complete is visited in any case.
-    :param cause: in the reason of the stack.
-    :param attempt: see `Traversal.repair_attempt`; 0: a person has asked for it.
-    :param also: called with the stack as it is then; raises `Overtaken` where it is not to be begun.
-    :raises Overtaken: it has no such goal any more.
+    :param visits: names of the resources; incomplete ones are visited in any case.
+    :param cause: for the status reason of the stack.
+    :param attempt: see `Traversal.repair_attempt`; 0: a user has requested it.
+    :param also: called with the locked stack; raises `Overtaken` if the repair must not begin.
+    :raises Overtaken: the stack has another goal.
     """
     if stack.template_id is None or stack.template_id != stack.last_good_template_id:
         raise Overtaken(f'the goal of stack {stack.name} was never in service')
@@ -97,7 +97,7 @@ def repair_of(
 
 
 class ResourceRepairs:
-    """Accepts repairs of single resources. What was accepted is in the database before a method returns."""
+    """Accepts repairs of single resources. An accepted repair is in the database before a method returns."""
 
     def __init__(self, stacks: Stacks, traversals: Traversals, rows: RepairsPort) -> None:
         self._stacks = stacks
@@ -105,14 +105,15 @@ class ResourceRepairs:
         self._rows = rows
 
     def repair_resource(self, context: Caller, stack_identity: Document, resource_name: str) -> Document:
-        """Begin to compare one resource, and what reads it, with reality, and to put right what differs; the stack.
+        """Begin to compare one resource, and its dependents, with reality, and to repair drift; the stack.
 
-        It begins whatever the drift policy says, and whether anybody has looked or not. Earlier repairs of the resource
-        are forgotten: where they were given up, they begin anew.
+        It begins under any drift policy, also without an observation. The count of earlier repairs starts again, so a
+        resource
+        that was given up can be repaired again.
 
-        :raises ActionInProgress: something else is being done with the stack.
+        :raises ActionInProgress: another operation of the stack is in progress.
         :raises ResourceNotFound: its goal has no such resource.
-        :raises NotSupported: the stack is not in a state for it or nested, or nobody can compare the resource.
+        :raises NotSupported: the stack is nested or in a wrong state, or the type cannot compare the resource.
         """
         for _ in range(ROUNDS):
             stack = self._stacks.find(context, stack_identity)
@@ -127,7 +128,7 @@ class ResourceRepairs:
                     self._stacks.compiler,
                     stack,
                     [row.name],
-                    f'a repair of {row.name} was asked for',
+                    f'a repair of {row.name} was requested',
                     context.request_id,
                 )
                 self._traversals.start(stack, request)
@@ -141,7 +142,7 @@ class ResourceRepairs:
         """The row of a resource whose object can be compared.
 
         :raises ResourceNotFound: there is none.
-        :raises NotSupported: its type cannot tell, or the object belongs to others.
+        :raises NotSupported: its type cannot observe, or the object belongs to others.
         """
         row = in_service(self._stacks.reader.resources_named(stack.id, [name]), stack.template_id).get(name)
         if row is None or row.definition is None:
@@ -153,7 +154,7 @@ class ResourceRepairs:
         types = self._stacks.compiler.types
         if not types.nests(row.type) and not types.get(row.type).implements('observe'):
             raise errors.NotSupported(
-                f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not tell '
-                'what is really there. Where its object is broken, mark it unhealthy and update the stack.'
+                f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not observe '
+                'its objects. If the object is broken, mark the resource unhealthy and update the stack.'
             )
         return row

@@ -17,15 +17,15 @@ from convergence.resources.nesting import NestedStep
 
 @dataclass(frozen=True, slots=True)
 class NestingResource:
-    """The row of a resource that is a nested stack, as a request names it, and what belongs to it.
+    """The claimed row of a resource whose object is a nested stack, with the rows that belong to it.
 
-    :param present: the nested stack, deleted or not; None before it is there.
-    :param step: how many steps of the action have been taken before.
+    :param present: the nested stack, deleted or not; None before it exists.
+    :param step: number of finished steps of the action.
     :param handoff: the row, if the caller lets the engine release it.
-    :param begun: what is known of what is begun for the nested stack, before it is.
-    :param has_snapshots: whether there are snapshots of the nested stack.
-    :param ends: under `TELLS`, what the resource tells when the nested stack is as it is wanted and has no outputs, if
-        that is known. None: its end does not finish the resource.
+    :param begun: the known part of the answer, before the nested stack begins.
+    :param has_snapshots: True if there are snapshots of the nested stack.
+    :param ends: under `TELLS`, the output of the resource for a nested stack without outputs that reaches its goal, if
+    that is known. None: the end of the nested stack does not finish the resource.
     """
 
     row: Resource
@@ -39,24 +39,26 @@ class NestingResource:
     ends: Document | None = None
 
     def guard(self, fence: int, also: Callable[[PlanView], None] = lambda view: None) -> Callable[[PlanView], None]:
-        """Refuses what comes late."""
+        """Make a guard that refuses late requests."""
         stack_id = self.row.token or ''
 
         def guard(view: PlanView) -> None:
             if not may_act(view.parent, stack_id, fence):
-                raise errors.Conflict(f'resource {self.row.name} is held by somebody else by now, or by nobody')
+                raise errors.Conflict(
+                    f'the claim on resource {self.row.name} is lost: its row was released, or claimed by another worker'
+                )
             also(view)
 
         return guard
 
     def is_served_by(self, running: Traversal | None) -> bool:
-        """Whether what a nested stack is doing is what was begun for this very traversal of the stack around it."""
+        """Return True if the running operation of the nested stack began for this traversal of the parent stack."""
         if running is None or (self.traversal.observes and not running.observes):
             return False
         return running.for_parent and running.deadline == self.deadline()
 
     def deadline(self) -> float:
-        """When nobody waits for the nested stack any longer."""
+        """The time after which the parent stack no longer waits for the nested stack."""
         own = self.row.deadline
         return self.traversal.deadline if own is None else min(own, self.traversal.deadline)
 

@@ -1,4 +1,4 @@
-"""Goals that nested stacks are given: what their resources want, or what those were that a snapshot has kept."""
+"""Leads nested stacks to their goals: the ones that their resources desire, or those kept in a snapshot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GIVEN = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 
 @dataclass(frozen=True, slots=True)
 class NestingLimits:
-    """How far stacks may be nested.
+    """Limits of nesting.
 
     :param max_depth: how many stacks a stack may be in.
     :param max_resources: how many resources a whole tree may have; None: no limit.
@@ -43,7 +43,7 @@ class NestingLimits:
 
 
 class NestedConverger:
-    """Leads nested stacks to the goals that they are given.
+    """Leads nested stacks to their goals.
 
     :param desired: asks resource types for the stacks that their resources need.
     """
@@ -63,10 +63,10 @@ class NestedConverger:
         self._limits = limits
 
     def converge(self, held: NestingResource, fence: int, present: Stack | None) -> NestedStep | NestedStart:
-        """Lead a nested stack to what its resource wants; make it where it is not there.
+        """Lead a nested stack to the goal that its resource desires; create it if it does not exist.
 
-        :param fence: the one under which the row of the resource is held.
-        :param present: the stack, if it is there.
+        :param fence: the one under which the row of the resource is claimed.
+        :param present: the stack, if it exists.
         """
         kept = self._snapshots.wanted(held)
         if kept is not None:
@@ -183,7 +183,8 @@ class NestedConverger:
             Goal(),
             cancels=held.traversal.cancels,
             takes_back=held.traversal.action is Action.ROLLBACK,
-            # Whoever has updated the nested stack by itself has said nothing about what it is given from above.
+            # A user who updated the nested stack directly has not changed the values that it inherits from its parent
+            # stack.
             stack_changes={'type_rules': held.stack.type_rules, 'credentials_id': None},
         )
         request, compiled = self._starts.with_goal(stack, submission, Permits(held.stack.type_rules), request)

@@ -1,4 +1,4 @@
-"""What stack the resource wants whose object it is: its type says so."""
+"""The desired stack of a resource whose object is a nested stack, as the resource's type defines it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from convergence.values import replace
 
 @dataclass(frozen=True, slots=True)
 class RestingGroup:
-    """A resource at rest whose object is a stack, as it was made last.
+    """A resource at rest whose object is a stack, with its last applied values.
 
-    :param parent: what the stack is made from that the resource is in.
-    :param members: of the nested stack, read once.
+    :param parent: submission of the stack that contains the resource.
+    :param members: resources of the nested stack, read once.
     """
 
     kind: ResourceType[Any]
@@ -49,18 +49,18 @@ class RestingGroup:
     members: tuple[Member, ...]
 
     def size(self) -> int:
-        """How many resources of the nested stack work."""
+        """The number of members that have not failed."""
         return sum(not member.failed for member in self.members)
 
     def cooldowns(self) -> dict[str, float]:
-        """What the output of that name says."""
+        """The output of that name."""
         noted = output_of(self.context, COOLDOWNS)
         return {key: float(str(value)) for key, value in noted.items()} if isinstance(noted, dict) else {}
 
     def submission(self, ask: Callable[[], DesiredStack]) -> Submission:
-        """What is submitted for a stack that is wanted.
+        """The submission for a desired stack.
 
-        :raises Invalid: there can be no such stack.
+        :raises Invalid: no such stack can exist.
         """
         wanted = asked(ask)
         return submission_of(
@@ -69,7 +69,7 @@ class RestingGroup:
 
 
 class DesiredStacks:
-    """Asks the types of resources what stacks they want.
+    """Asks resource types for the desired stacks of their resources.
 
     :ivar submissions: those of stored templates.
     """
@@ -81,7 +81,7 @@ class DesiredStacks:
         self._types = types
 
     def of(self, held: NestingResource, present: Stack | None) -> tuple[Submission, DesiredStack]:
-        """What the resource's type wants its stack to be."""
+        """The desired stack of a claimed resource, from the resource's type."""
         row, pending = held.row, held.row.pending
         kind = self._types.get(row.type)
         assert isinstance(kind, NestedType)
@@ -108,11 +108,11 @@ class DesiredStacks:
         return submission_of(parent, definition, wanted, facade, asked_inside(kind, definition, wanted)), wanted
 
     def resting(self, stack: Stack, row: Resource, present: Stack) -> RestingGroup:
-        """A resource at rest, and all that its type may look at.
+        """A resource at rest, with the context that its type may read.
 
-        :param stack: the one that it is in.
+        :param stack: the stack that contains it.
         :param present: its nested stack.
-        :raises Overtaken: what it was made from is gone.
+        :raises Overtaken: the source of its last applied values is gone.
         """
         parent, definition = self.submissions.of_template(row.template_id or ''), row.definition
         if parent is None or definition is None:
@@ -129,13 +129,14 @@ class DesiredStacks:
     def context(
         self, stack: Stack, parent: Submission, definition: Definition, present: Stack | None
     ) -> NestingContext:
-        """What the type of a resource may look at.
+        """The context that a resource's type may read.
 
-        :param stack: the one that the resource is in, and `parent` what that is made from.
+        :param stack: the stack that contains the resource, and `parent` its submission.
         :param present: the nested stack.
-        :raises EvaluationFailed: the update policy of the resource makes no sense.
-        :raises Overtaken: what the nested stack is made from is not to be seen, as a database that lags may not show it
-            yet: a group of which it were taken that it has nothing would get the size of a new one.
+        :raises EvaluationFailed: the update policy of the resource is invalid.
+        :raises Overtaken: the template of the nested stack is not visible, perhaps because a database server lags.
+            Without
+        this error, a group would seem to have no members, and would get the size of a new one.
         """
         now = None
         if present is not None and present.template_id is not None:
@@ -176,9 +177,9 @@ class DesiredStacks:
 
 
 def members_of(rows: Sequence[Resource], template_id: str | None) -> tuple[Member, ...]:
-    """The resources of a nested stack that are in service, in the order of their making.
+    """The resources of a nested stack that are in service, oldest first.
 
-    :param rows: all of the stack, and `template_id` what it is made from.
+    :param rows: all of the stack, and `template_id` the id of its template.
     """
     members = [
         Member(
@@ -194,15 +195,15 @@ def members_of(rows: Sequence[Resource], template_id: str | None) -> tuple[Membe
 
 
 def adopted_by(row: Resource) -> Mapping[str, Offer]:
-    """The objects that the nested stack of a row is to take over, by the names of their resources."""
+    """The existing objects that the nested stack of a row adopts, by the names of their resources."""
     data = row.data.get(ADOPTED)
     return offered_by(data) if isinstance(data, dict) else {}
 
 
 def asked(ask: Callable[[], DesiredStack]) -> DesiredStack:
-    """What a type wants.
+    """The desired stack, from a type.
 
-    :raises Invalid: it says that this cannot be.
+    :raises Invalid: the type refuses.
     """
     try:
         return ask()
@@ -211,7 +212,7 @@ def asked(ask: Callable[[], DesiredStack]) -> DesiredStack:
 
 
 def is_referred(row: Resource, reference: str) -> bool:
-    """Whether a reference means the resource of a row."""
+    """Return True if a reference means the resource of a row."""
     told = row.output.reference if row.output is not None else None
     return reference in (told, row.physical_id)
 

@@ -1,8 +1,8 @@
-"""What workers ask engines about nested stacks. A request names a row and its fence: the engine reads the rest.
+"""Requests of workers about nested stacks. A request names a row and its fence; the engine reads the rest.
 
-It says besides what the end of the stack means for the row, as far as that is known before and nobody's secret. So a
-request is small, whatever the stack is, and it cannot be late: what begins is planned in a transaction that has
-locked the row and seen that it is still held under that fence (`convergence.core.nesting`).
+A request also contains the output that the end of the stack gives the row, as far as that is known and not secret. So
+requests are small for any stack. A late request does no harm: the plan is made in a transaction that has locked the row
+and has checked that the claim still has that fence (`convergence.core.nesting`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from convergence.values import replace
 LOG = logging.getLogger(__name__)
 
 TOGETHER_S = 0.5
-"""Seconds: what has not begun by then, of what was asked for together, is left to whoever is asked for it next."""
+"""Time limit in seconds for several stacks requested together; the worker requests the remaining ones separately."""
 
 _STAYS = frozenset({Action.SUSPEND, Action.RESUME})
-"""What need not be done to a stack to which it was done last."""
+"""Actions that have no effect on a stack whose last action was the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked of an engine for one row; see `Nesting.act_on_nested_stack`."""
+    """A request for one row; see `NestedOperations.act_on_nested_stack`."""
 
     resource_id: str
     fence: int
@@ -100,15 +100,15 @@ class NestedOperations:
         node: int | None = None,
         ends: Document | None = None,
     ) -> Document:
-        """Begin what the row of a resource says is under way. Once more, it changes nothing.
+        """Begin the action that the row of a resource records. Repeating the request changes nothing.
 
-        :param fence: the one under which the caller holds the row.
-        :param step: how many steps of the action have been taken before.
+        :param fence: the one under which the caller has claimed the row.
+        :param step: number of finished steps of the action.
         :param node: number of the node that the row is claimed for, if the engine may release the row; see `Handoff`.
         :param ends: see `NestingResource`. None from workers of an older version, which do not dispatch nodes of nested
-            stacks either.
+        stacks either.
         :returns: the fields of `NestedStep`.
-        :raises Conflict: the caller does not hold the row any more.
+        :raises Conflict: the claim is lost.
         """
         return self._begin(_Asked(resource_id, fence, step, node, ends), self._rows([resource_id]))
 
@@ -116,8 +116,9 @@ class NestedOperations:
         """The same for several rows of one operation.
 
         :param asked: for each of them the arguments of `act_on_nested_stack`.
-        :returns: for each the answer. None where there is none, or not soon: it is asked for by itself then, by whoever
-            has a thread for it.
+        :returns: for each the answer; None: not begun, because of an error or the time limit. The worker then requests
+            it
+        separately.
         """
         # A worker of a later version may say more.
         every = [_Asked(**{key: each[key] for key in each.keys() & _ASKED}) for each in asked]
@@ -131,7 +132,7 @@ class NestedOperations:
         return [None if step is None else _answer(step) for step in steps]
 
     def _begin(self, asked: _Asked, rows: Mapping[str, NestingRow]) -> Document:
-        """:param rows: what has been read; it is read again where it is too old."""
+        """:param rows: rows that may be outdated; they are read again if needed."""
         for _ in range(ROUNDS):
             try:
                 found = self._prepared(asked, rows)
@@ -157,7 +158,9 @@ class NestedOperations:
         if begun is None or held.handoff is None:
             return None
         nodes = self._reader.nodes(begun.traversal_id)
-        behind = {node.next_in_backlog for node in nodes}  # of these, whoever takes the one before tells
+        behind = {
+            node.next_in_backlog for node in nodes
+        }  # the worker that takes the node before one in a backlog dispatches the next
         ready = (node for node in nodes if node.status is NodeStatus.READY and node.phase not in LAST)
         numbers = [node.number for node in ready if node.number not in behind]
         return replace(begun, handoff=held.handoff.released(begun.traversal_id, numbers))

@@ -16,7 +16,7 @@ from convergence.resources.registry import Registry
 
 
 class Releases:
-    """Sets nested stacks free."""
+    """Makes nested stacks independent."""
 
     def __init__(self, ports: Ports, types: Registry, traversals: Traversals) -> None:
         self._reader = ports.reader
@@ -25,10 +25,11 @@ class Releases:
         self._traversals = traversals
 
     def release(self, stack_id: str, resource_id: str) -> None:
-        """The resource of a nested stack is gone and the stack stays: from now on it is in no other.
+        """Make a nested stack independent: its resource is gone and the stack stays.
 
-        It goes on to act with the credentials that it had from there, and is the root of what is nested in it. That it
-        is in no other is written last: until then the sweeper finds it again.
+        The stack keeps the credentials of its former parent stack, and becomes the root of the stacks nested in it. The
+        link to
+        the parent stack is removed last: until then the sweeper finds an unfinished release.
         """
         held = self._credentials.one(self._credentials.of_stack(stack_id) or '')
         own: StackChange = {'root_id': None, 'nested_depth': 0}
@@ -43,7 +44,7 @@ class Releases:
         self._change(stack_id, is_ours, {'parent_id': None, 'parent_resource_id': None}, resource_id)
 
     def _root(self, stack_id: str, root_id: str, depth: int) -> None:
-        """What is nested in a stack belongs to another tree."""
+        """Move nested stacks to the tree of their new root."""
         for row in self._reader.resources(stack_id):
             child = self._reader.stack(row.token) if row.token is not None and self._types.nests(row.type) else None
             if child is not None and child.parent_id == stack_id:

@@ -1,4 +1,4 @@
-"""Snapshots of nested stacks: each is part of a snapshot of the stack around it, or stands alone."""
+"""Snapshots of nested stacks: each is part of a snapshot of the parent stack, or stands alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from convergence.resources.nesting import NestedStep
 
 
 class NestedSnapshots:
-    """Takes and deletes the parts that nested stacks have in the snapshots of others."""
+    """Takes and deletes snapshots of nested stacks as parts of their parent stacks' snapshots."""
 
     def __init__(self, plans: SnapshotPlans, rows: SnapshotsPort, traversals: Traversals, starts: NestedStarts) -> None:
         self.plans = plans
@@ -32,7 +32,7 @@ class NestedSnapshots:
         self._starts = starts
 
     def take(self, held: NestingResource, fence: int, present: Stack) -> NestedStep | NestedStart:
-        """Begin to take the part of a stack, unless that is done.
+        """Begin to take the snapshot of a nested stack, unless it exists.
 
         :raises Invalid: it has failed.
         """
@@ -49,7 +49,7 @@ class NestedSnapshots:
         return NestedStep(snapshot_id if taken.status is Status.IN_PROGRESS else '')
 
     def delete_nested_snapshot(self, context: Caller, stack_id: str, snapshot_id: str) -> None:
-        """Begin to delete the part of a stack. Of one that is gone: nothing.
+        """Begin to delete the snapshot of a nested stack. Has no effect if the snapshot is gone.
 
         :raises NotSupported: it is just being taken.
         """
@@ -62,10 +62,11 @@ class NestedSnapshots:
         self._traversals.decide(StackAlone(stack_id), lambda view: deleting)
 
     def going(self, held: NestingResource, present: Stack) -> Callable[[PlanView], tuple[Effect, ...]]:
-        """That the snapshots of a nested stack go with it.
+        """The effects that delete a nested stack's snapshots together with it.
 
-        But for those that are part of one of the stack around it, which is to be brought back to with all that was in
-        it; and what is abandoned keeps all.
+        Snapshots that are part of a parent stack's snapshot stay, because a restore of that one needs them. An
+        abandoned stack
+        keeps all of them.
         """
         if held.traversal.retains:
             return lambda view: ()
@@ -79,7 +80,7 @@ class NestedSnapshots:
         return gone
 
     def wanted(self, held: NestingResource) -> Snapshot | None:
-        """The snapshot that a nested stack is to be brought back to, if it can be."""
+        """The snapshot that a nested stack is to be restored from, if it is complete."""
         pending = held.row.pending
         kept = pending.definition.restored_from if pending is not None else None
         return self.plans.whole(str(kept.get(SNAPSHOT))) if isinstance(kept, dict) else None

@@ -1,4 +1,4 @@
-"""How something begins for a nested stack: only as long as the row of its resource is held by whoever asks for it."""
+"""Begins operations on nested stacks, as long as the caller has claimed the row of the resource."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ TOGETHER = 500
 
 @dataclass(frozen=True, slots=True)
 class NestedStart:
-    """What a nested stack is about to begin.
+    """An operation of a nested stack that is about to begin.
 
-    :param held: the resource whose object it is.
+    :param held: the resource whose object the stack is.
     :param compiled: the goal, to be cached once the stack has begun; None: the request gives no new goal.
     """
 
@@ -57,13 +57,13 @@ class NestedStart:
         return cls(TraversalStart.of(stack, request, held.row.id, held.handoff), held, compiled)
 
     def fits(self, room: int) -> bool:
-        """Whether it may begin together with others, and is no larger."""
+        """Return True if it may begin in one transaction with others, and has at most `room` rows."""
         size = self.start.size
         return self.held.handoff is not None and size is not None and size <= room
 
 
 class NestedStarts:
-    """Begins operations on nested stacks, on behalf of the resources that they are the objects of."""
+    """Begins operations on nested stacks for the resources whose objects the stacks are."""
 
     def __init__(
         self, traversals: Traversals, compiler: TemplateCompiler, types: Registry, new_id: Callable[[], str]
@@ -84,8 +84,8 @@ class NestedStarts:
     def give(self, stack: Stack, submission: Submission, permits: Permits, request: Request, resource_id: str) -> None:
         """Give a nested stack a goal that its resource has not requested.
 
-        :param request: all but the goal.
-        :param resource_id: the row whose object the stack is: the request's guard sees it, locked.
+        :param request: without the goal.
+        :param resource_id: the row whose object the stack is: the request's guard reads it, locked.
         """
         request, compiled = self.with_goal(stack, submission, permits, request)
         self._traversals.start(stack, request, resource_id)
@@ -95,12 +95,12 @@ class NestedStarts:
     def request(
         self, held: NestingResource, fence: int, request: Request, also: Callable[[PlanView], None] = lambda view: None
     ) -> Request:
-        """A request that is refused when it comes late, and that has no more time than whoever waits for it.
+        """Complete a request: it is refused when it is late, and its deadline is that of the parent stack.
 
-        Nobody holds the row any more when it has begun, if it could be let go of.
+        The plan releases the row of the resource, if the caller allows that.
 
-        :param also: what else is to be true.
-        :raises NotSupported: whoever waits for it is being cancelled.
+        :param also: another guard.
+        :raises NotSupported: the parent stack's operation is being cancelled.
         """
         if held.traversal.status is TraversalStatus.CANCELLING:
             raise errors.NotSupported(f'{held.traversal.action} of stack {held.stack.name} is being cancelled')
@@ -128,9 +128,9 @@ class NestedStarts:
         )
 
     def confirm(self, held: NestingResource, fence: int, seen: Stack) -> None:
-        """That there is nothing to begin was decided by what was read; look again at what nobody can change meanwhile.
+        """Check again, under the stack's lock, that there is nothing to begin.
 
-        :raises Overtaken: it was an older state of the stack.
+        :raises Overtaken: the stack has changed since it was read.
         """
         guard = held.guard(fence)
 
@@ -145,7 +145,7 @@ class NestedStarts:
         self._traversals.decide(StackAlone(seen.id, held.row.id), decide)
 
     def begin(self, beginning: NestedStart) -> NestedStep:
-        """Have it begin.
+        """Begin it.
 
         :raises ConvergenceError: see `Traversals.begin`.
         """
@@ -154,11 +154,11 @@ class NestedStarts:
     def begin_all(
         self, prepared: Sequence[NestedStep | NestedStart | None], is_late: Callable[[], bool]
     ) -> list[NestedStep | None]:
-        """Have all begin: small stacks in one transaction, and others as long as there is time.
+        """Begin all of them: small stacks in one transaction, others as long as there is time.
 
-        :param prepared: for rows of one stack. What has begun before stands for itself, and nothing for nothing.
-        :param is_late: whether what has not begun is left to others.
-        :returns: for each what is answered; None where it does not begin by this.
+        :param prepared: for rows of one stack. An answer is returned as it is; None stays None.
+        :param is_late: returns True when the remaining ones are left to later requests.
+        :returns: for each the answer; None if it does not begin now.
         """
         steps = list[NestedStep | NestedStart | None](prepared)
         for place, step in self._together(prepared).items():
@@ -174,7 +174,7 @@ class NestedStarts:
         return found
 
     def _together(self, prepared: Sequence[NestedStep | NestedStart | None]) -> dict[int, NestedStep | None]:
-        """What comes, by its place, of those that begin in one transaction."""
+        """The results, by position, of the operations that begin in one transaction."""
         some: dict[int, NestedStart] = {}
         room = TOGETHER
         for place, each in enumerate(prepared):
@@ -192,7 +192,7 @@ class NestedStarts:
         }
 
     def _begun(self, beginning: NestedStart, planned: Planned) -> NestedStep:
-        """The answer to a request that has begun something."""
+        """The answer to the caller after the operation has begun."""
         start, held = beginning.start, beginning.held
         if beginning.compiled is not None and start.request.template is not None:
             self._compiler.keep(start.stack, start.request.template, beginning.compiled)
@@ -202,7 +202,7 @@ class NestedStarts:
 
 
 def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:
-    """What comes of it; None where nothing does: it is asked for by itself then.
+    """The result of `begin`; None after an error: the worker then requests it separately, and gets the error.
 
     :param resource_ids: those whose objects are the stacks.
     """
@@ -211,7 +211,7 @@ def carefully(resource_ids: str, begin: Callable[[], T]) -> T | None:
     except errors.ConvergenceError:
         return None
     except Exception:
-        LOG.exception('This engine fails to begin what resource %s wants', resource_ids)
+        LOG.exception('Beginning the nested stack of resource %s failed unexpectedly; its worker retries', resource_ids)
         return None
 
 

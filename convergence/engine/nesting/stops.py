@@ -1,4 +1,4 @@
-"""Stops what nested stacks do, and makes nested stacks independent whose resources are gone."""
+"""Stops operations of nested stacks, and makes nested stacks independent whose resources are gone."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class NestedStops:
         self._releases = releases
 
     def cancel_nested_stack(self, context: Caller, resource_id: str, fence: int) -> None:
-        """Stop what a nested stack does on behalf of its resource. Of one at rest: nothing."""
+        """Stop the operation that a nested stack performs for its resource. Has no effect on a stack at rest."""
         rows = {found.row.id: found for found in self._reader.nesting([resource_id])}
         held = claimed(resource_id, fence, rows)
         self._cancel(held.row, lambda view: may_act(view.parent, held.row.token or '', fence))
 
     def cancel_unwanted(self, stack_id: str, resource_id: str) -> None:
-        """A nested stack does something on behalf of a resource that does not want it any more: stop it."""
+        """Stop the operation of a nested stack whose resource no longer needs it."""
         row = self._reader.resource(resource_id)
         stack = self._reader.stack(stack_id)
         if stack is None or stack.status is not Status.IN_PROGRESS:
@@ -45,7 +45,7 @@ class NestedStops:
         self._releases.release(stack_id, resource_id)
 
     def cancel_with(self, stack_id: str, resource_id: str) -> None:
-        """A nested stack works on behalf of a stack that is being cancelled: it begins nothing more, too."""
+        """Cancel the operation of a nested stack whose parent stack is being cancelled."""
         row = self._reader.resource(resource_id)
         stack = self._reader.stack(row.stack_id) if row is not None else None
         around = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
@@ -58,7 +58,7 @@ class NestedStops:
             self._stop(stack, row.id, may)
 
     def _stop(self, stack: Stack, resource_id: str, may: Callable[[PlanView], bool]) -> None:
-        """Cancel without a rollback, if that still makes sense when everything is locked."""
+        """Cancel without a rollback, if the condition still holds under the lock."""
 
         def wanted(view: PlanView) -> bool:
             busy = view.stack is not None and view.stack.status is Status.IN_PROGRESS

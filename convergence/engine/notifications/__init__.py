@@ -1,1 +1,1 @@
-"""Tells those outside what happens to stacks: a message bus, and webhooks."""
+"""Notifications about stacks, over a message bus and webhooks."""

@@ -1,7 +1,7 @@
-"""Which addresses a webhook may have: not those at which only this machine or its network is to be reached.
+"""Checks the addresses of webhooks: a webhook must not reach this machine or its network.
 
-A name is resolved when a webhook is made and again for each request, and the request goes to the very address that was
-checked: so a name that means something else a moment later leads nowhere.
+A name is resolved when a webhook is created and again for each request. The request connects to the checked address,
+so a name that resolves to another address a moment later does no harm.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _EMBEDDING = ip_network('64:ff9b::/96')
 
 
 class AddressRefused(ConvergenceError):
-    """A webhook may not be told at its address. The text says why."""
+    """A webhook address is refused. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a webhook is told.
+    """The target of a webhook.
 
-    :param host: the name or address, as it stands in the URL, without brackets.
+    :param host: name or address, as in the URL, without brackets.
     :param target: path and query.
     """
 
@@ -50,9 +50,9 @@ class Destination:
 
 
 def destination(url: str) -> Destination:
-    """What a URL says.
+    """Parse a URL.
 
-    :raises Invalid: it is none that a webhook can have.
+    :raises Invalid: it is no valid webhook URL.
     """
     if len(url) > MOST_CHARACTERS or not _PLAIN.fullmatch(url):
         raise Invalid(f'The url of a webhook has at most {MOST_CHARACTERS} characters, all of them printable ASCII.')
@@ -70,7 +70,7 @@ def destination(url: str) -> Destination:
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """What an operator has listed.
+    """Parse a list of networks.
 
     :raises ConfigurationError: one of them is no network.
     """
@@ -88,8 +88,8 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 def checked(to: Destination, allowed: Sequence[Network], resolve: Resolver) -> str:
     """The address to connect to.
 
-    :param allowed: networks that may be reached besides what everybody can reach.
-    :raises AddressRefused: the host cannot be found, or any of its addresses is one that may not be reached.
+    :param allowed: networks that webhooks may reach besides public ones.
+    :raises AddressRefused: the host cannot be resolved, or one of its addresses is refused.
     """
     try:
         found = resolve(to.host, to.port)
@@ -119,7 +119,7 @@ def _may_be_reached(text: str, allowed: Sequence[Network]) -> bool:
 
 
 def _behind(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The addresses that one leads to: itself, or what is embedded in it."""
+    """The addresses that an address stands for: itself, or an embedded IPv4 address."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:

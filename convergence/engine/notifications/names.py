@@ -1,4 +1,4 @@
-"""Looks up the addresses of names, for so long and no longer: the system's resolver has no limit that it is told."""
+"""Resolves names with a time limit, because the system's resolver has no limit that a caller can set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from convergence.concurrency import Lock, ThreadEvent, start_thread
 
 MOST_AT_ONCE = 32
-"""Names that are looked up at the same time. Those that nobody answers keep a thread each until the system gives up."""
+"""Maximum number of names resolved at a time. A name without an answer keeps a thread until the system gives up."""
 
 
 def resolved(host: str, port: int) -> Sequence[str]:
@@ -21,10 +21,10 @@ def resolved(host: str, port: int) -> Sequence[str]:
 
 
 class NameResolution:
-    """Looks names up, each in a thread of its own, so that a name server which does not answer holds up nobody else.
+    """Resolves each name in a thread of its own, so that a name server without answers delays no other request.
 
-    :param timeout_s: for how long one name is waited for.
-    :param look_up: finds the addresses of a host; it may take as long as it likes.
+    :param timeout_s: time limit for one name.
+    :param look_up: resolves a host; it may block.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class NameResolution:
     def __call__(self, host: str, port: int) -> Sequence[str]:
         """The addresses of a host.
 
-        :raises OSError: it has none, or nobody says so in time.
+        :raises OSError: it has none, or there was no answer in time.
         :raises UnicodeError: it is no name.
         """
         with self._lock:
             if self._under_way >= self._most:
-                raise OSError(f'{self._most} other names are being looked up already')
+                raise OSError(f'{self._most} other names are being resolved already')
             self._under_way += 1
         ended, found, failed = ThreadEvent(), list[str](), list[Exception]()
 
@@ -66,7 +66,7 @@ class NameResolution:
         except RuntimeError:
             with self._lock:
                 self._under_way -= 1
-            raise OSError('no thread is left to look names up') from None
+            raise OSError('no thread is left to resolve names') from None
         if not ended.wait(self._timeout_s):
             raise OSError(f'no name server has answered within {self._timeout_s:g} s')
         if failed:

@@ -1,4 +1,4 @@
-"""Tells how far operations are: an event of the stack, at growing intervals; a day of waiting has some sixty."""
+"""Progress notifications: an event of the stack, at growing intervals; about sixty in a day."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from convergence.engine.reads.formats import moment
 from convergence.engine.reads.progress import progress_of
 
 LIMIT = 100
-"""Most operations that are told of in one turn."""
+"""Maximum number of operations reported in one turn."""
 
 
 class ProgressReports:
-    """Tells how many steps are done, what is waited for and since when, and whether nothing gets on.
+    """Reports the number of finished steps, the nodes that an operation waits for and since when, and stalls.
 
-    :ivar interval_s: seconds from the beginning of an operation to the first time; None: it is never told.
+    :ivar interval_s: seconds from the start of an operation to the first report; None: no reports.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ProgressReports:
         self.interval_s = interval_s
 
     def report(self) -> int:
-        """Tell of those whose turn it is; how many."""
+        """Report the operations that are due; their number."""
         if self.interval_s is None:
             return 0
         return sum(self._tell(each) for each in self._rows.take_due(self.interval_s, LIMIT))

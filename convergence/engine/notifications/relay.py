@@ -1,8 +1,8 @@
-"""Carries what is written down in the outbox to a message bus and to webhooks. Background work of every engine.
+"""Carries the rows of the outbox to a message bus and to webhooks. Background work of every engine.
 
-One engine at a time empties the outbox, so what is told of a stack is told in order. Webhooks are told by all engines:
-each webhook by one of them at a time, its events in order, in a thread of its own. At least once: what was sent and not
-yet forgotten when an engine died is sent again, with the same id.
+One engine at a time empties the outbox, so the notifications of a stack are in order. All engines call webhooks: each
+webhook is served by one engine at a time, its events in order, in a thread of its own. Delivery is at least once: if an
+engine dies after sending and before recording that, another engine sends again, with the same id.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ DUTY = 'notifications'
 BATCH = 100
 """Most that are carried in one transaction."""
 MOST_OF_HOST = 2
-"""Webhooks of one host that an engine tells at the same time."""
+"""Maximum number of webhooks of one host that an engine calls at a time."""
 TIDY_S = 3600.0
-"""Seconds between two looks for what waits for a message bus, where there is none."""
+"""Seconds between two polls for notifications of a message bus, where there is none."""
 SELDOM = 5
-"""An engine asks only with every so many turns while another one does with each, and it found nothing itself."""
+"""An engine polls only every so many turns while another engine polls each turn, and its last poll found nothing."""
 SESSION_S = 30.0
-"""For how long one webhook is told before others have their turn."""
+"""Time limit for one webhook before others have their turn."""
 
 
 class Bus(Protocol):
@@ -53,12 +53,12 @@ class Bus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RelayOptions:
-    """How what happens is told.
+    """Settings of the delivery of notifications.
 
-    :param interval_s: seconds between two looks.
-    :param threads: webhooks that are told at the same time.
-    :param timeout_s: how long one request may take.
-    :param give_up_after_s: age of an event at which nobody tries to tell it any more.
+    :param interval_s: seconds between two polls.
+    :param threads: maximum number of webhooks called at a time.
+    :param timeout_s: time limit for one request.
+    :param give_up_after_s: age of an event at which its delivery is given up.
     """
 
     interval_s: float = 2.0
@@ -69,10 +69,10 @@ class RelayOptions:
 
 @dataclass(frozen=True, slots=True)
 class RelayPorts:
-    """What is read, and by whom it is sent.
+    """The database rows that are read, and the channels to which notifications are sent.
 
     :param bus: None: there is none.
-    :param pending: tells what there is to do.
+    :param pending: knows which work is pending.
     """
 
     sweeps: SweepsPort
@@ -85,16 +85,16 @@ class RelayPorts:
 
 
 def nobody() -> bool:
-    """The default of whether another engine asks with every turn."""
+    """No other engine polls each turn."""
     return False
 
 
 class Relay:
-    """Looks for what is to be told, again and again.
+    """Polls the outbox and delivers notifications.
 
     :param engine_id: of this process, for the election.
-    :param begin: runs what tells one webhook.
-    :param another_asks: whether another engine looks with every turn what there is to tell.
+    :param begin: runs the delivery to one webhook.
+    :param another_asks: returns True if another engine polls each turn.
     """
 
     def __init__(
@@ -125,26 +125,26 @@ class Relay:
         self._bus_again_at = 0.0
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start, in a thread of its own."""
         self._thread = start_thread('notifications', self._run)
 
     def stop(self) -> None:
-        """Begin no further turn. Returns at once; `wait` waits for the one in progress."""
+        """Stop after the turn in progress. Returns at once; `wait` waits for that turn."""
         self._stopping.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """After `stop`: wait for the turn in progress; whether it ended in time."""
+        """After `stop`: wait for the turn in progress; True if it ended in time."""
         return self._thread is None or self._thread.wait(timeout_s)
 
     def turn(self) -> None:
-        """Tell what is to be told now.
+        """Deliver the notifications that are due.
 
-        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next turn.
+        :raises DatabaseUnavailable: the database is out of reach; the next turn delivers the rest.
         """
         if self._is_left_to_another():
             return
         pending = self._pending.of_relay(self._progress.interval_s)
-        # Where there is something to tell, one engine may not be enough.
+        # While notifications are pending, one engine may not be enough.
         self._turns_left_out = SELDOM if pending else 0
         if self._is_to_carry(pending):
             self._carry()
@@ -152,19 +152,19 @@ class Relay:
             self._tell_webhooks()
 
     def _is_left_to_another(self) -> bool:
-        """Whether to leave it to another engine to see what there is to tell. Not while only this one may carry it."""
+        """Return True if another engine polls for this one; False while only this one may empty the outbox."""
         self._turns_left_out += 1
         carries = time.monotonic() < self._carries_until
         return not carries and self._turns_left_out < SELDOM and self._another_asks()
 
     def _is_to_carry(self, pending: frozenset[RelayTask]) -> bool:
-        """Whether there is something to do for the one engine that empties the outbox."""
+        """Return True if the engine that empties the outbox has work."""
         if pending & {RelayTask.REPORT_PROGRESS, RelayTask.FAN_OUT}:
             return True
         return RelayTask.TELL_BUS in pending and time.monotonic() >= self._bus_again_at
 
     def _carry(self) -> None:
-        """Empty the outbox, if it is for this engine to do."""
+        """Empty the outbox, if this engine has that duty."""
         begun, for_s = time.monotonic(), max(3 * self._options.interval_s, SESSION_S)
         if self._sweeps.take_duty(DUTY, self._engine_id, for_s):
             self._carries_until = begun + for_s
@@ -174,14 +174,14 @@ class Relay:
             if self._bus is not None:
                 self._to_bus(self._bus)
             elif time.monotonic() >= self._bus_again_at:
-                # What has waited for a message bus that the installation does not have any more.
+                # Notifications for a message bus that the installation does not have any more.
                 self._bus_again_at = time.monotonic() + TIDY_S
                 self._outbox.give_up(self._options.give_up_after_s)
 
     # --- a message bus ----------------------------------------------------------------------------------------
 
     def _to_bus(self, bus: Bus) -> None:
-        """Publish, in order, until the bus takes no more; it is asked again when it had time to come back."""
+        """Publish, in order, until the bus refuses; a later turn continues."""
         if time.monotonic() < self._bus_again_at:
             return
         try:
@@ -192,9 +192,9 @@ class Relay:
         except MessagingUnavailable as error:
             self._bus_again_at = time.monotonic() + 5 * self._options.interval_s
             lost = self._outbox.give_up(self._options.give_up_after_s)
-            LOG.warning('Notifications wait: %s', error)
+            LOG.warning('Publishing to the message bus paused, will retry: %s', error)
             if lost:
-                LOG.error('%d notifications were never sent: the message bus was away for too long', lost)
+                LOG.error('%d notifications discarded: the message bus was unreachable for too long', lost)
 
     # --- webhooks ---------------------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Relay:
                 self._telling.pop(webhook.id, None)
 
     def _reserve(self, webhook: Webhook) -> bool:
-        """Whether there is a thread for a webhook, which neither its host nor its project has enough of already."""
+        """Return True if a thread is free for a webhook, and neither its host nor its project has reached its share."""
         with self._lock:
             told = self._telling.values()
             hosts, projects = Counter(each.host for each in told), Counter(each.project_id for each in told)
@@ -221,7 +221,7 @@ class Relay:
             return True
 
     def _tell_all(self, webhook: Webhook) -> None:
-        """Tell one webhook what waits for it, until nothing does, its time is over, or it fails."""
+        """Deliver to one webhook until nothing is pending, its time is over, or it fails."""
         until, attempts = time.monotonic() + SESSION_S, webhook.attempts
         try:
             while not self._stopping.is_set() and time.monotonic() < until:
@@ -233,25 +233,27 @@ class Relay:
                 attempts = 0
             self._webhooks.release(webhook.id)
         except DatabaseUnavailable as error:
-            LOG.warning('Webhook %s is told later: %s', webhook.id, error)
+            LOG.warning('Delivery to webhook %s postponed, will retry: %s', webhook.id, error)
         except Exception:
-            LOG.exception('Webhook %s cannot be told', webhook.id)
+            LOG.exception('Delivery to webhook %s failed unexpectedly, will retry', webhook.id)
         finally:
             self._telling.pop(webhook.id, None)
 
     def _tell(self, webhook: Webhook, delivery: Delivery, attempts: int) -> bool:
-        """Tell of one event; whether the next may follow."""
+        """Deliver one event; True if the next may follow."""
         try:
             if webhook.content is None or delivery.content is None:
-                raise NotDelivered('what is stored cannot be read; its key is not among those of [secrets]')
+                raise NotDelivered('the stored webhook is unreadable; its key is not among those of [secrets]')
             self._sender.send(webhook.content['url'], webhook.content['key'], delivery.content)
         except DatabaseUnavailable:
             raise
         except ConvergenceError as error:
             lost = self._webhooks.failed(webhook, attempts + 1, str(error), self._options.give_up_after_s)
-            LOG.info('Webhook %s was not told, for the %d. time: %s', webhook.id, attempts + 1, error)
+            LOG.info('Delivery to webhook %s failed, attempt %d, will retry: %s', webhook.id, attempts + 1, error)
             if lost:
-                LOG.warning('%d events were given up: webhook %s could not be told for too long', lost, webhook.id)
+                LOG.warning(
+                    '%d events discarded: webhook %s was unreachable for too long; check its URL', lost, webhook.id
+                )
             return False
         self._webhooks.delivered(webhook.id, delivery.sequence)
         return True
@@ -261,6 +263,6 @@ class Relay:
             try:
                 self.turn()
             except DatabaseUnavailable as error:
-                LOG.warning('Nothing is told outside for now: %s', error)
+                LOG.warning('Notification delivery paused, will retry: %s', error)
             except Exception:
-                LOG.exception('Nothing is told outside for now')
+                LOG.exception('Notification delivery failed unexpectedly, will retry')

@@ -17,30 +17,30 @@ from convergence.errors import ConvergenceError
 from convergence.notices import signed
 
 MOST_BYTES = 4096
-"""Of an answer are read. Its status is what counts."""
+"""Maximum number of bytes read of an answer: only its status counts."""
 _STATUS = re.compile(rb'HTTP/1\.[01] (\d{3})\b')
 
 
 class NotDelivered(ConvergenceError):
-    """A webhook was not told, or has not said so. The text says why."""
+    """A webhook was not reached, or did not confirm. The text says why."""
 
 
 class Sender(Protocol):
-    """Tells a webhook."""
+    """Sends events to a webhook."""
 
     def send(self, url: str, key: str, event: Mapping[str, object]) -> int:
-        """Tell of one event; the status of the answer, which is a success.
+        """Send one event; the status of the answer, which is a success.
 
-        :raises ConvergenceError: the address may not be reached, or there was no such answer.
+        :raises ConvergenceError: the address is refused, or there was no such answer.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSender:
-    """Over HTTP and HTTPS.
+    """Sends over HTTP and HTTPS.
 
-    :param timeout_s: for the whole of a request, from looking the name up to the status of the answer.
-    :param allowed: networks that may be reached besides what everybody can reach.
+    :param timeout_s: time limit for a whole request, from resolving the name to the status of the answer.
+    :param allowed: networks that webhooks may reach besides public ones.
     """
 
     timeout_s: float
@@ -49,10 +49,10 @@ class HttpSender:
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
 
     def send(self, url: str, key: str, event: Mapping[str, object]) -> int:
-        """Tell of one event; the status of the answer, which is between 200 and 299.
+        """Send one event; the status of the answer, from 200 to 299.
 
-        :raises AddressRefused: the address may not be reached.
-        :raises NotDelivered: nobody is there, or the answer is another one.
+        :raises AddressRefused: the address is refused.
+        :raises NotDelivered: there was no answer, or one with another status.
         """
         to = destination(url)
         until = time.monotonic() + self.timeout_s

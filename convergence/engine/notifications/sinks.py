@@ -1,4 +1,4 @@
-"""Event sinks: the webhooks at which an environment wants it told what happens to its stack."""
+"""Event sinks: the webhooks that an environment names as receivers of its stack's events."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from convergence.template.problems import Problems
 
 
 def told_nobody(project_id: str, stack_id: str | None) -> Collection[str]:
-    """The default of `EventSinks`: there are no webhooks."""
+    """No webhooks."""
     return ()
 
 
 class EventSinks:
-    """Sees that there is a webhook for each sink. It is made before, by whoever gets its key; here nobody does.
+    """Checks that a webhook exists for each event sink. Users create webhooks beforehand, because they need the keys.
 
-    :param telling: the names and ids of the webhooks of a project that tell of a stack; None: of one to come.
+    :param telling: the names and ids of a project's webhooks that receive the events of a stack; None: of a new stack.
     """
 
     def __init__(self, telling: Callable[[str, str | None], Collection[str]] = told_nobody) -> None:
         self._telling = telling
 
     def require(self, project_id: str, submission: Submission, stack_id: str | None = None) -> None:
-        """Refuse a goal that names a sink which nobody tells.
+        """Refuse a goal that names an unknown event sink.
 
         :raises StackValidationFailed: names each of them.
         """
@@ -36,7 +36,7 @@ class EventSinks:
         telling = self._telling(project_id, stack_id) if wanted else ()
         problems = [
             Problem(
-                f'The event sink "{name}" is neither the name nor the id of a webhook of this project that tells of '
+                f'The event sink "{name}" is neither the name nor the id of a webhook of this project with events of '
                 f'this stack. Make one first: convergence webhook create URL --name {name}.'
             )
             for name in wanted

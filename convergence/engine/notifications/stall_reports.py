@@ -1,4 +1,4 @@
-"""What a traversal waits for, in words: for whoever wonders why it does not get on."""
+"""Reports stalled traversals, with a text that names the nodes they wait for."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from convergence.engine.reads.progress import stall_of
 LOG = logging.getLogger(__name__)
 
 NAMED = 5
-"""How many nodes are named; who has more to wait for needs their number."""
+"""Maximum number of nodes named; with more nodes than this, their number says more."""
 
 
 class StallReports:
-    """Tells of traversals that make no progress, or make some again: event, status reason and log."""
+    """Reports traversals that make no progress, or make progress again: as event, status reason and log line."""
 
     def __init__(self, store: Transactions, reader: ReaderPort, new_id: Callable[[], str]) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class StallReports:
         self._new_id = new_id
 
     def report(self, still: TraversalProgress) -> None:
-        """Tell of one of them."""
+        """Report one of them."""
         since = still.progressed_at
         if still.stalled_at is None:
             text = f'{moment(since)}, {waiting_for(self._reader, still.traversal_id)}'
@@ -38,17 +38,17 @@ class StallReports:
                 lambda view: stalled(view, still.traversal_id, since, text, details, self._new_id),
             )
             if committed is not None and committed.verdict:
-                LOG.warning('The stack makes no progress since %s', text)
+                LOG.warning('Stack stalled; no progress since %s', text)
             return
         committed = self._store.transact(
             StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
         )
         if committed is not None and committed.verdict:
-            LOG.info('The stack makes progress again')
+            LOG.info('Stack makes progress again')
 
 
 def waiting_for(reader: ReaderPort, traversal_id: str) -> str:
-    """The nodes that a traversal waits for, and who holds each."""
+    """The nodes that a traversal waits for, and the worker that holds each."""
     nodes = reader.frontier(traversal_id, NAMED + 1)
     if not nodes:
         return 'nothing is ready'
@@ -57,13 +57,13 @@ def waiting_for(reader: ReaderPort, traversal_id: str) -> str:
 
 
 def names_waited_for(nodes: Sequence[FrontierNode]) -> str:
-    """The names alone."""
+    """The names of nodes, as text."""
     named = [node.name or node.phase.value for node in nodes[:NAMED]]
     return ', '.join(named) + (' and others' if len(nodes) > NAMED else '')
 
 
 def node_text(node: FrontierNode) -> str:
-    """One node, what is being done for it, and by whom."""
+    """One node, its action, and its worker."""
     name = node.name or node.phase.value
     if node.owner is not None:
         where = node.owner_host or 'a worker that is gone'

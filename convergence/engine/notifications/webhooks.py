@@ -1,4 +1,4 @@
-"""Webhooks: made, looked at, tried and removed by those whose project they belong to."""
+"""Operations on webhooks, for the members of the project that owns them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 255
 
 
 class FindsStacks(Protocol):
-    """Knows the stacks of callers: the part of `convergence.engine.operations.stacks.Stacks` that is needed here."""
+    """The part of `convergence.engine.operations.stacks.Stacks` that webhooks need."""
 
     def find(self, context: Caller, stack_identity: Document) -> Stack:
         """The living stack that an identity means. Raises `EntityNotFound`."""
@@ -29,10 +29,10 @@ class FindsStacks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebhookLimits:
-    """What webhooks may be.
+    """Limits of webhooks.
 
-    :param enabled: whether there may be any.
-    :param most: how many a project may have.
+    :param enabled: True if webhooks may be created.
+    :param most: maximum number of webhooks of a project.
     """
 
     enabled: bool = True
@@ -40,9 +40,9 @@ class WebhookLimits:
 
 
 class Webhooks:
-    """Keeps them for the callers' projects.
+    """Stores webhooks for the callers' projects.
 
-    :param random: so many bytes that nobody can guess.
+    :param random: returns as many unpredictable bytes.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Webhooks:
     def create_webhook(
         self, context: Caller, url: str, name: str | None = None, stack_identity: Document | None = None
     ) -> Document:
-        """Keep a webhook; it, with its key, which is never shown again.
+        """Create a webhook; it, with its key, which is never shown again.
 
-        :param stack_identity: tell of this stack and what is nested in it; None: of all stacks of the project.
-        :raises Invalid: the address cannot be one, or may not be reached.
+        :param stack_identity: send the events of this stack and its nested stacks; None: of all stacks of the project.
+        :raises Invalid: the address is malformed or refused.
         :raises EntityNotFound: there is no such stack.
         :raises NotOffered: the installation has no webhooks.
-        :raises RequestLimitExceeded: the project has as many as it may have.
+        :raises RequestLimitExceeded: the project has the maximum number of webhooks.
         """
         if not self._limits.enabled:
             raise errors.NotOffered('This installation has no webhooks ([notifications] webhooks).')
@@ -95,7 +95,7 @@ class Webhooks:
         return {**self._document(made), 'key': content['key']}
 
     def list_webhooks(self, context: Caller, stack_identity: Document | None = None) -> list[Document]:
-        """The webhooks of the caller's project, or those of one stack alone, oldest first.
+        """The webhooks of the caller's project, or those of one stack, oldest first.
 
         :raises EntityNotFound: there is no such stack.
         """
@@ -103,14 +103,14 @@ class Webhooks:
         return [self._document(each) for each in self._rows.of_project(context.project_id, stack_id)]
 
     def show_webhook(self, context: Caller, webhook_id: str) -> Document:
-        """One webhook, and how telling it goes.
+        """One webhook, with the state of its delivery.
 
         :raises EntityNotFound: the project has no such webhook.
         """
         return self._document(self._one(context, webhook_id))
 
     def delete_webhook(self, context: Caller, webhook_id: str) -> None:
-        """Delete a webhook; what waits for it is told nobody.
+        """Delete a webhook, and discard its pending events.
 
         :raises EntityNotFound: the project has no such webhook.
         """
@@ -118,14 +118,14 @@ class Webhooks:
             raise errors.EntityNotFound('Webhook', webhook_id)
 
     def test_webhook(self, context: Caller, webhook_id: str) -> Document:
-        """Tell a webhook now that this is a test; how that went.
+        """Send a test event to a webhook now; the result.
 
         :raises EntityNotFound: the project has no such webhook.
         """
         webhook = self._one(context, webhook_id)
         content = webhook.content
         if content is None:
-            return {'delivered': False, 'status': None, 'error': 'what is stored cannot be read'}
+            return {'delivered': False, 'status': None, 'error': 'the stored webhook is unreadable'}
         source = f'/v1/{webhook.project_id}/webhooks/{webhook.id}'
         event = cloud_event(self._new_id(), f'{SERVICE}.webhook.test', source, webhook.name, time.time(), {})
         try:

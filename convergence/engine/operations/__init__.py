@@ -1,1 +1,1 @@
-"""What callers ask to be done with stacks: each operation checked, planned and started."""
+"""Operations on stacks: each request is checked, planned and started."""

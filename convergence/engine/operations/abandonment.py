@@ -1,4 +1,4 @@
-"""Stacks that are let go of: forgotten, while their objects stay, and the data from which they can be adopted."""
+"""Abandons stacks: forgets them without deleting their objects, and returns the data needed to adopt the objects."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def data_of(
     types: Registry,
     nested: Mapping[str, Document] | None = None,
 ) -> Document:
-    """Everything that is needed to adopt the objects of a stack; the values of hidden parameters are masked.
+    """All data needed to adopt the objects of a stack; the values of hidden parameters are masked.
 
-    :param content: its template, environment and files; the template as a map.
-    :param parameters: what the template declares; where that is not known (None), every value is masked.
+    :param content: template, environment and files of the stack; the template as a map.
+    :param parameters: the declared parameters; None: unknown, so every value is masked.
     :param types: declare which values are secret.
-    :param nested: the same of the stacks that are the objects of rows, by the keys of the rows.
+    :param nested: the same data of nested stacks, by the ids of the rows whose objects they are.
     """
     shown = in_service(rows, stack.template_id)
 
@@ -66,9 +66,9 @@ def data_of(
 
 
 def nested_data(resource: Document, stack: Document) -> Document:
-    """What is told of a resource whose object is a stack: what is told of any, and what the stack is.
+    """The data of a resource whose object is a stack: the data of any resource, and those of the stack.
 
-    Its files are some of those of the stack around it.
+    Its files are some of those of the parent stack.
     """
     return {**{name: value for name, value in stack.items() if name not in ('files', 'tags')}, **resource}
 
@@ -86,12 +86,12 @@ def _resource(row: Resource) -> Document:
 
 
 def _data(row: Resource) -> Document:
-    """What the type has stored. Whoever knew the key of signal addresses could make more of them."""
+    """The private data of the type, without the key of signal addresses: its owner could create more addresses."""
     return {name: MASK if name == signing.KEY else value for name, value in row.data.items() if name != ADOPTED}
 
 
 def _metadata(row: Resource) -> Json:
-    """What the template says, as far as it may be shown."""
+    """The parts of the template that may be shown."""
     if row.definition is None:
         return {}
     shown: Json = masked_at(row.definition.metadata, within(row.definition.masked_paths, METADATA))
@@ -99,9 +99,9 @@ def _metadata(row: Resource) -> Json:
 
 
 class Abandonment(Reading[ReaderPort]):
-    """Hands out the data of stacks, and lets go of them.
+    """Exports the data of stacks, and abandons stacks.
 
-    :param enabled: whether stacks may be abandoned.
+    :param enabled: True if stacks may be abandoned.
     """
 
     def __init__(
@@ -113,18 +113,20 @@ class Abandonment(Reading[ReaderPort]):
         self._enabled = enabled
 
     def export_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
-        """The data from which a stack could be adopted; nothing changes."""
+        """The data needed to adopt the objects of a stack. Changes nothing."""
         stack = self._stacks.find(context, dict(stack_identity))
         rows = self._reader.resources(stack.id)
         return self._data(stack, rows, nested=self._below(rows))
 
     def abandon_stack(self, context: Caller, stack_identity: Mapping[str, Any]) -> Document:
-        """Forget a stack and leave what it made; the data from which it can be adopted.
+        """Forget a stack without deleting its objects; the data needed to adopt them.
 
-        :raises NotSupported: that is not enabled.
-        :raises ActionInProgress: the stack is not at rest; what would be left is not known yet.
+        :raises NotSupported: abandoning is not enabled.
+        :raises ActionInProgress: the stack is in progress, so its remaining objects are not known yet.
         """
-        self._stacks.find(context, dict(stack_identity))  # nobody learns anything about the stacks of others
+        self._stacks.find(
+            context, dict(stack_identity)
+        )  # check the project first, so that the answer reveals nothing about stacks of others
         if not self._enabled:
             raise errors.NotSupported(
                 'Stack Abandon is not supported. (Whoever runs the installation can allow it: '
@@ -150,17 +152,17 @@ class Abandonment(Reading[ReaderPort]):
                 raise busy(now)
             if now.template_id != stack.template_id:
                 raise Overtaken(f'stack {stack.name} has got another goal')
-            # As it is when it is let go of, under its lock.
+            # The data must be those at the time of the abandonment, so they are read under the stack's lock.
             left.update(self._data(now, view.resources, content, nested))
 
         request_id = context.request_id
-        # A stack that has failed may still have actions running beside the one that failed: nobody waits for them.
+        # A failed stack may still have running actions besides the one that failed, and no traversal waits for them.
         request = Request(Action.DELETE, Goal(), guard, request_id=request_id, cancels=True, retains=True)
         self._traversals.start(stack, request)
         return left
 
     def _content(self, stack: Stack) -> tuple[Document, Mapping[str, template.Parameter] | None]:
-        """What a stack was asked to be, and the parameters that its template declares."""
+        """The submission of a stack, and the parameters that its template declares."""
         submission = Submission.from_content(self._template(stack).content)
         compiled = self._compiled(stack)
         content = {**submission.content(), 'template': self._compiler.submissions.document(submission.template)}
@@ -177,10 +179,10 @@ class Abandonment(Reading[ReaderPort]):
         return data_of(stack, parts, rows, parameters, self._compiler.types, nested)
 
     def _below(self, rows: Sequence[Resource], *, at_rest: bool = False) -> dict[str, Document]:
-        """The data of the stacks that are the objects of some rows, by the keys of those.
+        """The data of the stacks that are the objects of some rows, by the ids of the rows.
 
-        :param at_rest: whether what is at work is refused.
-        :raises ActionInProgress: one of them is at work.
+        :param at_rest: refuse nested stacks in progress.
+        :raises ActionInProgress: one of them is in progress.
         """
         found: dict[str, Document] = {}
         for row in rows:

@@ -1,4 +1,4 @@
-"""What is done to a stack as it is: suspend, resume, check; and what a person says about one of its resources."""
+"""Actions on the present goal of a stack: suspend, resume, check; and marking a resource as unhealthy."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from convergence.engine.traversals.refusals import may_perform
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
 
 MARKED = 'state changed by resource_mark_unhealthy api'
-"""What is said of a resource that was marked, where the caller gives no reason."""
+"""The reason for a marked resource if the caller gives none."""
 
 
 class Present:
-    """What a stack is now: the goal of its current traversal."""
+    """Reads the goal of a stack's current traversal."""
 
     def __init__(self, reader: ReaderPort, compiler: TemplateCompiler) -> None:
         self._reader = reader
         self._compiler = compiler
 
     def goal(self, stack: Stack) -> tuple[Template | None, Goal]:
-        """Its template row and goal; None, and nothing wanted, for a stack that was rolled back to nothing.
+        """The template row and goal of a stack; None and an empty goal for a stack that was rolled back to nothing.
 
-        :raises Overtaken: the stack has moved on since it was read.
+        :raises Overtaken: the stack has changed since it was read.
         """
         traversal = self._reader.traversal(stack.traversal_id or '')
         if traversal is None:
@@ -51,7 +51,7 @@ class Present:
 
 
 class Actions:
-    """Accepts actions. What was accepted is in the database before a method returns."""
+    """Accepts actions. An accepted action is in the database before a method returns."""
 
     def __init__(
         self,
@@ -70,24 +70,24 @@ class Actions:
         self._new_id = new_id
 
     def stack_suspend(self, context: Caller, stack_identity: Document) -> None:
-        """Begin to suspend every resource, those first that use others. Of a suspended stack: nothing.
+        """Suspend every resource, dependents first. Has no effect on a suspended stack.
 
-        :raises ActionInProgress: the stack is not at rest.
+        :raises ActionInProgress: the stack is in progress.
         """
         self._begin(context, stack_identity, Action.SUSPEND)
 
     def stack_resume(self, context: Caller, stack_identity: Document) -> None:
-        """Begin to resume every resource that was suspended. Of a resumed stack: nothing.
+        """Resume every suspended resource. Has no effect on a resumed stack.
 
         :raises ActionInProgress: the stack is not at rest.
         """
         self._begin(context, stack_identity, Action.RESUME)
 
     def stack_check(self, context: Caller, stack_identity: Document) -> None:
-        """Begin to look at every resource. What is found broken is replaced by the next update.
+        """Check every resource. The next update replaces those that are found broken.
 
-        :raises ActionInProgress: the stack is not at rest.
-        :raises NotSupported: it is suspended.
+        :raises ActionInProgress: the stack is in progress.
+        :raises NotSupported: the stack is suspended.
         """
         self._begin(context, stack_identity, Action.CHECK)
 
@@ -99,7 +99,7 @@ class Actions:
         mark_unhealthy: bool,
         resource_status_reason: str | None = None,
     ) -> None:
-        """Say that a resource is broken, so that the next update replaces it, or that it is well again.
+        """Mark a resource as unhealthy, so that the next update replaces it, or clear the mark.
 
         :param resource_name: its name, or the physical id of its object.
         :raises ActionInProgress: something is being done with it.
@@ -135,7 +135,7 @@ class Actions:
         raise errors.ActionInProgress(f'Stack {stack.name} keeps changing; repeat the request.')
 
     def _row(self, stack: Stack, name: str) -> Resource:
-        """The row that a name, or else a physical id, means.
+        """The row with a name, or else with a physical id.
 
         :raises ResourceNotFound: none.
         """
@@ -153,7 +153,7 @@ class Actions:
 
 
 def still(stack: Stack, action: Action) -> Callable[[PlanView], Any]:
-    """A guard: the stack is what the operation was prepared for, and may do it."""
+    """A guard: the stack has not changed since the operation was prepared, and may perform the action."""
 
     def guard(view: PlanView) -> None:
         now = view.stack

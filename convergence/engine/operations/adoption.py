@@ -1,4 +1,4 @@
-"""Stacks that are made from objects which are there already: what a caller says of them."""
+"""Adoption: reads the data of a stack to be made from existing objects."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from convergence.template.merging import laid_over
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What a caller says of a stack that is to be adopted.
+    """A stack to be adopted, as the caller describes it.
 
-    :param offered: the objects that are there, by resource name.
+    :param offered: the existing objects, by resource name.
     """
 
     template: str | Mapping[str, Json]
@@ -31,7 +31,7 @@ class Adoption:
 
     @classmethod
     def read(cls, data: Any) -> Adoption:
-        """The data of `data_of`, as a map or as its JSON.
+        """Read exported data, as a map or as its JSON.
 
         :raises Invalid: it is something else; the text says where.
         """
@@ -41,17 +41,17 @@ class Adoption:
             except ValueError as error:
                 raise errors.Invalid(f'adopt_stack_data {error}') from None
         if not isinstance(data, dict):
-            raise errors.Invalid(f'adopt_stack_data: a map is wanted, not {type_name(data)}')
+            raise errors.Invalid(f'adopt_stack_data: expected a map, not {type_name(data)}')
         source = data.get('template')
         if not isinstance(source, (dict, str)) or not source:
             raise errors.Invalid('adopt_stack_data: it has no template')
         return cls(source, _map(data, 'environment'), _texts(data, 'files'), offered_by(data))
 
     def over(self, params: Mapping[str, Json], files: Mapping[str, str] | None) -> Submission:
-        """What the stack is to be, with what the request says itself laid over it.
+        """The submission of the stack; the request's own values override those of the data.
 
         :param params: the sections of the request's environment.
-        :raises Invalid: values that the data hide are missing.
+        :raises Invalid: values that the data mask are missing.
         """
         defaults = self.environment.get('parameter_defaults')
         own = {'parameter_defaults': _known(defaults)} if isinstance(defaults, dict) else {}
@@ -88,7 +88,7 @@ def _texts(document: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def offered_by(data: Mapping[str, Any]) -> dict[str, Offer]:
-    """The objects that some data name, by resource name: of a stack, or of one that is nested in it.
+    """The existing objects in exported data of a stack or a nested stack, by resource name.
 
     :raises Invalid: they are something else; the text says where.
     """
@@ -98,7 +98,7 @@ def offered_by(data: Mapping[str, Any]) -> dict[str, Offer]:
 
 def _offer(name: str, document: Mapping[str, Any]) -> Offer | None:
     if isinstance(document.get('resources'), dict):
-        offered_by(document)  # what is wrong below is told now
+        offered_by(document)  # report the problems of nested data now
         return Offer(None, {ADOPTED: {'resources': document['resources']}})
     physical_id = document.get('resource_id')
     if physical_id is None or physical_id == '':
@@ -109,5 +109,5 @@ def _offer(name: str, document: Mapping[str, Any]) -> Offer | None:
 
 
 def _renewed(data: dict[str, Any]) -> dict[str, Any]:
-    """Private data with a new key for signal addresses, where there is one: what stands there others have seen."""
+    """Private data with a new key for signal addresses, because others have seen the old one in the exported data."""
     return {**data, signing.KEY: secrets.token_urlsafe(32)} if signing.KEY in data else data

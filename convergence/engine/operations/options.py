@@ -33,15 +33,16 @@ _KNOWN_ELSEWHERE = (
     'strict_validate',
     'user_creds_id',
 )
-"""What the field's clients may send and nothing here answers to. Ignoring it would promise what is not done."""
+"""Options that clients of the field may send and this engine does not support. Ignoring them would be a false promise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class StackLimits:
-    """What a project may use. None: no limit.
+    """Limits of a project. None: no limit.
 
-    :param may_adopt: whether a stack may be made from objects that are there already.
-    :param cancel_patience_s: seconds that what runs has, after a cancel, to come to its end by itself.
+    :param may_adopt: True if a stack may be made from existing objects.
+    :param cancel_patience_s: seconds that running actions have to finish after a cancel.
     """
 
     max_stacks: int | None = 512
@@ -54,12 +55,12 @@ class StackLimits:
 class StackOptions:
     """The arguments of an operation that are not part of the template. None: not given.
 
-    :param idempotency_key: by what a request to create a stack is known again.
-    :param expected_traversal: the traversal that a stack must have to be updated.
-    :param adopt_stack_data: from which a stack is to be adopted.
-    :param show_nested: whether a preview goes down into nested stacks.
+    :param idempotency_key: identifies repeated requests to create the same stack.
+    :param expected_traversal: an update is refused if the stack has another traversal.
+    :param adopt_stack_data: the data of a stack to be adopted.
+    :param show_nested: a preview includes nested stacks.
     :param drift_policy: see `Stack.drift_policy`.
-    :param converge: whether an update compares with reality what seems unchanged, too.
+    :param converge: an update also compares unchanged resources with reality.
     """
 
     timeout_mins: int | None = None
@@ -79,10 +80,10 @@ class StackOptions:
         """Read the `args` of a request.
 
         :raises Invalid: an argument is unknown, or has a wrong type; the text names it.
-        :raises NotOffered: an argument asks for something that is not offered. Null and false ask for nothing.
+        :raises NotOffered: an argument requests an unsupported feature. Null and false request nothing.
         """
         if args is not None and not isinstance(args, Mapping):
-            raise errors.Invalid(f'args: a map of options is wanted, not {type_name(args)}')
+            raise errors.Invalid(f'args: expected a map of options, not {type_name(args)}')
         args = args or {}
         for name, value in args.items():
             _refuse_unless_offered(name, value)
@@ -101,7 +102,7 @@ class StackOptions:
         )
 
     def changes(self) -> StackChange:
-        """The columns of the stack that they set."""
+        """The columns of the stack that the options set."""
         columns: StackChange = {}
         if self.timeout_mins is not None:
             columns['timeout_mins'] = self.timeout_mins
@@ -124,7 +125,7 @@ def _refuse_unless_offered(name: str, value: Any) -> None:
 
 
 def drift_policy(value: Any) -> DriftPolicy | None:
-    """The policy that a word means; None: none was given.
+    """The policy with a name; None if no name was given.
 
     :raises Invalid: there is no such policy.
     """
@@ -161,7 +162,7 @@ def _word(args: Mapping[str, Any], name: str) -> str | None:
     value = args.get(name)
     if value is None or (isinstance(value, str) and 0 < len(value) <= 255):
         return value
-    raise errors.Invalid(f'{name}: a text of 1 to 255 characters is wanted')
+    raise errors.Invalid(f'{name}: expected a text of 1 to 255 characters')
 
 
 def _tags(value: Any) -> tuple[str, ...] | None:
@@ -170,7 +171,7 @@ def _tags(value: Any) -> tuple[str, ...] | None:
     if isinstance(value, str):
         value = [tag.strip() for tag in value.split(',') if tag.strip()]
     if not isinstance(value, (list, tuple)):
-        raise errors.Invalid(f'tags: a list of texts is wanted, not {type_name(value)}')
+        raise errors.Invalid(f'tags: expected a list of texts, not {type_name(value)}')
     for tag in value:
         if not isinstance(tag, str) or len(tag) > 80 or ',' in tag:
             raise errors.Invalid(f'tags: {tag!r} must be a text of at most 80 characters without a comma')
@@ -178,7 +179,7 @@ def _tags(value: Any) -> tuple[str, ...] | None:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    # A text is a sequence of texts too, and its letters are nobody's parameters.
+    # A text is a sequence of texts too, but its letters are no names.
     if value is not None and (not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value)):
-        raise errors.Invalid('clear_parameters: a list of names of parameters is wanted')
+        raise errors.Invalid('clear_parameters: expected a list of names of parameters')
     return tuple(value or ())

@@ -1,4 +1,4 @@
-"""What a caller makes a condition of its request: that it is carried out once, or that nothing has happened since."""
+"""Preconditions of requests: a request takes effect once, or only if no other operation came before it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from convergence.engine.compile.submission import Submission
 
 @dataclass(frozen=True, slots=True)
 class RequestMark:
-    """By what a request to create a stack is known again.
+    """Identifies repeated requests to create one stack.
 
-    :param key: chosen by the caller; unique in its project. None: the caller does not repeat itself.
-    :param digest: of what the request asks for; None without a key.
+    :param key: chosen by the caller; unique in its project. None: the caller does not repeat requests.
+    :param digest: of the request's content; None without a key.
     """
 
     key: str | None = None
@@ -28,7 +28,7 @@ class RequestMark:
     def of(
         cls, key: str | None, stack_name: str, submission: Submission, args: Mapping[str, Any] | None
     ) -> RequestMark:
-        """The mark of a request for a stack."""
+        """The mark of a request to create a stack."""
         if key is None:
             return cls()
         asked = [stack_name, submission.content(), dict(args or {})]
@@ -41,18 +41,18 @@ class RequestMark:
         """
         if made.request_digest != self.digest:
             raise errors.RequestKeyReused(
-                f'Another request with the same idempotency key has made the stack {made.name}, and it asked for '
+                f'Another request with the same idempotency key has made the stack {made.name}, with '
                 'something else. Use a new key for a new request.'
             )
 
 
 def require_traversal(stack: Stack | None, expected: str | None) -> None:
-    """Refuse a stack that has got another traversal since the caller looked at it.
+    """Refuse a stack that has another traversal than the caller expects.
 
-    :param expected: id of the traversal that the caller has seen; None: any will do.
+    :param expected: id of the traversal that the caller has seen; None: any.
     :raises PreconditionFailed: it has another one.
     """
     if stack is not None and expected is not None and stack.traversal_id != expected:
         raise errors.PreconditionFailed(
-            f'Stack {stack.name} has been changed by another operation since. Look at it, and decide again.'
+            f'Stack {stack.name} has been changed by another operation since. Read it again, and repeat the request.'
         )

@@ -1,4 +1,4 @@
-"""Rollbacks that a user asks for: of what is in progress, or to what a stack was before its last operation."""
+"""Rollbacks on request: of the operation in progress, or to the goal before the last operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from convergence.template import Compiled
 
 
 class Rollbacks:
-    """Accepts rollbacks. What was accepted is in the database before a method returns."""
+    """Accepts rollbacks. An accepted rollback is in the database before a method returns."""
 
     def __init__(self, stacks: Stacks, traversals: Traversals) -> None:
         self._stacks = stacks
@@ -31,13 +31,14 @@ class Rollbacks:
     def stack_rollback(
         self, context: Caller, stack_identity: Document, expected_traversal: str | None = None
     ) -> Document:
-        """Bring a stack back to what it was; its identity.
+        """Bring a stack back to an earlier goal; its identity.
 
-        An operation in progress that has not brought its goal into service is taken back, as by a cancel. Else the
-        stack goes back to the last good template, and where it has that, to the one before it.
+        An operation in progress whose goal is not yet in service is reversed, as by a cancel. Otherwise the stack goes
+        back to
+        the last good template or, if it has that one, to the one before it.
 
         :param expected_traversal: the traversal that the stack must have; None: any.
-        :raises ActionInProgress: what is in progress cannot be taken back.
+        :raises ActionInProgress: the operation in progress cannot be reversed.
         :raises NotSupported: the stack is suspended, or there is no earlier template.
         """
         for _ in range(ROUNDS):
@@ -77,22 +78,22 @@ class Rollbacks:
                 template=row,
                 request_id=context.request_id,
                 stack_changes={'type_rules': Permits.of(context).rules},
-                cause=f'asked for after {stack.action}_{stack.status}',
+                cause=f'requested after {stack.action}_{stack.status}',
             ),
         )
 
 
 def is_taken_back(stack: Stack) -> bool:
-    """Whether a rollback takes back what is in progress: its goal was never in service."""
+    """Return True if a rollback reverses the operation in progress: its goal was never in service."""
     return stack.status is Status.IN_PROGRESS and stack.template_id != stack.last_good_template_id
 
 
 def earlier(stacks: Stacks, stack: Stack, context: Caller) -> tuple[Template, Compiled]:
-    """The template to which a stack would go back, and what it wants, as far as the caller may use its types.
+    """The template to which a stack would go back, compiled with the permits of the caller.
 
     :raises NotSupported: there is none.
-    :raises StackValidationFailed: it cannot be had any more.
-    :raises Overtaken: the stack has moved on since it was read.
+    :raises StackValidationFailed: the template is not valid any more.
+    :raises Overtaken: the stack has changed since it was read.
     """
     template_id = way_back(stack)
     if template_id is None:

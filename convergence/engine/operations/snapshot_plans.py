@@ -1,4 +1,4 @@
-"""Snapshots as operations on stacks: how one is taken, and what a stack is to be that is brought back to one."""
+"""Requests that take a snapshot of a stack, or restore one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from convergence.engine.operations.actions import Present, still
 from convergence.values import replace
 
 NOTHING = Submission({'heat_template_version': '2018-08-31', 'resources': {}})
-"""What a snapshot says was wanted of a stack that was rolled back to nothing: it can be brought back to that, too."""
+"""Content of a snapshot of a stack that was rolled back to nothing: a restore can bring it back to that, too."""
 
 PART_OF = 'part_of'
-"""In what a snapshot of a nested stack keeps: the snapshot of the stack around it that it was taken with."""
+"""Key in the snapshot of a nested stack: the snapshot of the parent stack that it is part of."""
 
 
 class SnapshotPlans:
-    """Makes the requests for snapshots, be they of a whole tree or of a stack in it."""
+    """Makes the requests for snapshots, of root stacks and nested stacks."""
 
     def __init__(self, reader: ReaderPort, compiler: TemplateCompiler, rows: SnapshotsPort) -> None:
         self._compiler = compiler
@@ -32,10 +32,10 @@ class SnapshotPlans:
     def taking(
         self, stack: Stack, snapshot_id: str, name: str | None = None, *, part_of: str = '', request_id: str = ''
     ) -> Request:
-        """What takes a snapshot; its id is also that of the traversal.
+        """The request that takes a snapshot; its id is also that of the traversal.
 
-        :param part_of: id of the snapshot of the stack around it that it belongs to; empty: it stands alone.
-        :raises Overtaken: the stack has moved on since it was read.
+        :param part_of: id of the parent stack's snapshot that it is part of; empty: it stands alone.
+        :raises Overtaken: the stack has changed since it was read.
         """
         row, goal = self._present.goal(stack)
         content = row.content if row is not None else NOTHING.content()
@@ -45,7 +45,7 @@ class SnapshotPlans:
             assert now is not None
             resources = data_of(now, {**content}, view.resources, None, self._compiler.types)['resources']
             for each in resources.values():
-                del each['resource_data']  # private to the types; whoever restores has it in the rows and items
+                del each['resource_data']  # private to the types; a restore reads it from rows and items
             whole: dict[str, Json] = {**content, 'resources': resources, 'name': now.name, 'tags': list(now.tags)}
             if part_of:
                 whole[PART_OF] = part_of
@@ -62,7 +62,7 @@ class SnapshotPlans:
         )
 
     def brought_back(self, goal: Goal, snapshot: Snapshot) -> Goal:
-        """The goal; resources of which something was kept, and whose type is the same, say from what they come back."""
+        """The goal, with the kept data in the definitions of resources whose type is the same."""
         kept = {item.name: item for item in self._rows.items(snapshot.id) if item.kept}
         definitions = {
             name: replace(definition, restored_from=dict(kept[name].kept))
@@ -73,11 +73,11 @@ class SnapshotPlans:
         return Goal(definitions, goal.asked)
 
     def whole(self, snapshot_id: str) -> Snapshot | None:
-        """A snapshot from which a stack can be brought back; None where there is no such one."""
+        """A snapshot from which a stack can be restored; None if it does not exist or is incomplete."""
         snapshot = self._rows.one(snapshot_id)
         is_whole = snapshot is not None and snapshot.status is Status.COMPLETE and not snapshot.deleting
         return snapshot if is_whole else None
 
     def taken_with_others(self, stack_id: str) -> tuple[str, ...]:
-        """The ids of the snapshots of a nested stack that are part of one of the stack around it."""
+        """The ids of a nested stack's snapshots that are part of a parent stack's snapshot."""
         return tuple(each.id for each in self._rows.of_stack(stack_id) if each.content.get(PART_OF))

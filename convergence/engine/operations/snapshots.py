@@ -30,9 +30,9 @@ _LONGEST_NAME = 255
 
 
 class Snapshots:
-    """Accepts what is asked about snapshots. What was accepted is in the database before a method returns.
+    """Accepts operations on snapshots. An accepted operation is in the database before a method returns.
 
-    :param most: snapshots that a stack may have; None: any number.
+    :param most: maximum number of snapshots of a stack; None: no limit.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Snapshots:
         self._most = most
 
     def stack_snapshot(self, context: Caller, stack_identity: Document, name: str | None = None) -> Document:
-        """Begin to take a snapshot; it, as it is now.
+        """Start to take a snapshot; the snapshot in its present state.
 
-        :raises ActionInProgress: the stack is not at rest.
+        :raises ActionInProgress: the stack is in progress.
         :raises Invalid: the name is too long.
-        :raises RequestLimitExceeded: it has as many snapshots as it may have.
+        :raises RequestLimitExceeded: the stack has the maximum number of snapshots.
         """
         if name is not None and len(name) > _LONGEST_NAME:
             raise errors.Invalid(f'name: a snapshot is called by at most {_LONGEST_NAME} characters, not {len(name)}')
@@ -91,7 +91,7 @@ class Snapshots:
         return self._shown(stack, self._find(stack, snapshot_id))
 
     def delete_snapshot(self, context: Caller, stack_identity: Document, snapshot_id: str) -> None:
-        """Begin to delete a snapshot, with all that resource types keep for it. Once more, it changes nothing.
+        """Begin to delete a snapshot, with the data that resource types keep for it. Repeating it changes nothing.
 
         :raises NotSupported: it is just being taken.
         """
@@ -106,9 +106,9 @@ class Snapshots:
         self._traversals.decide(StackAlone(stack.id), decide)
 
     def stack_restore(self, context: Caller, stack_identity: Document, snapshot_id: str) -> None:
-        """Begin to bring a stack back to what it was when a snapshot was taken.
+        """Bring a stack back to the state that a snapshot has recorded.
 
-        :raises NotSupported: the snapshot is not complete, or the stack is in a state in which it can have no goal.
+        :raises NotSupported: the snapshot is not complete, or the state of the stack allows no new goal.
         """
         stack = self._stacks.find(context, stack_identity)
         may_get_goal(stack, Action.RESTORE)
@@ -139,7 +139,7 @@ class Snapshots:
     # --- parts ------------------------------------------------------------------------------------------------
 
     def _take(self, context: Caller, stack: Stack, name: str | None) -> str:
-        """Plan the traversal whose id is that of the snapshot."""
+        """Plan the traversal that takes the snapshot; both have the same id."""
         snapshot_id = self._new_id()
         self._traversals.start(stack, self._plans.taking(stack, snapshot_id, name, request_id=context.request_id))
         return snapshot_id
@@ -163,7 +163,7 @@ class Snapshots:
         }
 
     def _data(self, stack: Stack, snapshot: Snapshot) -> Document:
-        """What was kept, hidden values masked, in the form in which a stack could be adopted."""
+        """The data of a snapshot, hidden values masked, in the form in which a stack could be adopted."""
         submission = Submission.from_content(snapshot.content)
         return {
             'name': snapshot.content.get('name'),
@@ -177,7 +177,7 @@ class Snapshots:
         }
 
     def _resources(self, snapshot: Snapshot) -> Document:
-        """What was known of the resources; of those that are stacks, with all that was kept of them."""
+        """The recorded data of the resources; of nested stacks, with all of their data."""
         kept = snapshot.content.get('resources')
         found: Document = {**kept} if isinstance(kept, dict) else {}
         for item in self._rows.items(snapshot.id):
@@ -188,7 +188,7 @@ class Snapshots:
         return found
 
     def _parameters(self, stack: Stack, submission: Submission) -> Mapping[str, template.Parameter] | None:
-        """What the template of a snapshot declares; None where it cannot be read any more."""
+        """The parameters that the template of a snapshot declares; None if it is unreadable."""
         try:
             inspect = self._compiler.validator.inspect
             compiled, _ = inspect(stack.project_id, submission, Permits(), ignore_unknown_types=True)

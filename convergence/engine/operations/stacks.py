@@ -1,4 +1,4 @@
-"""Create, update, delete and cancel: what callers ask for, checked and turned into traversals."""
+"""Create, update, delete and cancel: requests of callers, checked and turned into traversals."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from convergence.values import replace
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,254}')
 Proposal = tuple[Stack, Submission, template.Compiled]
-"""What an update would make of a stack: the stack as it is, what it would be, and that compiled."""
+"""The effect of an update: the present stack, its new submission, and that compiled."""
 
 
 class Stacks:
-    """Accepts operations. What was accepted is in the database before a method returns.
+    """Accepts operations. An accepted operation is in the database before a method returns.
 
-    :param release: sets the nested stack free that was the object of a resource which is gone.
+    :param release: makes a nested stack independent whose resource is gone.
     :ivar event_sinks: knows the webhooks that environments may name.
     """
 
@@ -78,7 +78,7 @@ class Stacks:
         environment_files: list[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Accept a new stack; its identity. Arguments as in the field's RPC of the same name.
+        """Accept a new stack, and return its identity. Arguments as in the field's RPC of the same name.
 
         With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
         """
@@ -127,7 +127,9 @@ class Stacks:
     ) -> Document:
         """Accept a new goal for a stack, at any time; its identity.
 
-        With ``existing`` in `args`, what is not given stays as it is. Without it, tags that are not given are removed.
+        With ``existing`` in `args`, the parts that are not given stay unchanged. Without it, tags that are not given
+        are
+        removed.
         """
         options = StackOptions.of(args)
         if not options.existing and options.tags is None:
@@ -172,10 +174,11 @@ class Stacks:
         leave: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin to delete a stack in whatever state it is. Deleting one that is being deleted changes nothing.
+        """Start to delete a stack in any state. Deleting a stack that is being deleted changes nothing.
 
         :param expected_traversal: the traversal that it must have; None: any.
-        :param leave: names of resources whose objects are left behind: with these, a delete also supersedes a delete.
+        :param leave: names of resources whose objects are left behind. With these, a delete supersedes a running
+            delete.
         :raises Invalid: the stack has no resource of such a name.
         """
         stack = self.find(context, stack_identity)
@@ -206,22 +209,24 @@ class Stacks:
             )
         except AlreadyDeleting:
             return
-        for row in left:  # in transactions of their own: whoever dies before the last leaves the others to the sweeper
+        for (
+            row
+        ) in left:  # in transactions of their own: if this engine dies before the last, the sweeper releases the others
             if row.token is not None:
                 self._release(row.token, row.id)
 
     def stack_cancel_update(
         self, context: Caller, stack_identity: Document, cancel_with_rollback: bool = True, now: bool = False
     ) -> None:
-        """Stop the operation in progress, whatever it is, and go back to the last good template if so wanted.
+        """Stop the operation in progress and, on request, go back to the last good template.
 
-        `convergence.core.operation_table` says what follows. An operation that no rollback reverses (a delete, a check,
+        `convergence.core.operation_table` defines the result. An operation that no rollback reverses (a delete, a
+        check,
         a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running actions
         have `StackLimits.cancel_patience_s` to end before they are stopped.
 
-        :param now: stop what runs at once; a rollback always does.
-
-        :raises NotSupported: nothing is in progress, or everything wanted is in service already.
+        :param now: stop running actions at once; a rollback always does.
+        :raises NotSupported: nothing is in progress, or the goal is already in service.
         """
         operation = Operation.CANCEL if cancel_with_rollback else Operation.CANCEL_WITHOUT_ROLLBACK
         for _ in range(ROUNDS):
@@ -275,7 +280,7 @@ class Stacks:
         return stack, compiled
 
     def _made_by(self, context: Caller, mark: RequestMark) -> Stack | None:
-        """The stack that the same request has made before."""
+        """The stack that an earlier identical request has created."""
         made = self.reader.stack_requested(context.project_id, mark.key) if mark.key is not None else None
         if made is not None:
             mark.check(made)
@@ -284,9 +289,9 @@ class Stacks:
     def proposed(
         self, context: Caller, stack_identity: Document, options: StackOptions, sent: UpdateRequest
     ) -> Proposal:
-        """What an update would make of a stack: the stack as it is, and its new goal. Changes nothing.
+        """The effect of an update: the present stack, and its new goal. Changes nothing.
 
-        :raises StackValidationFailed: carries everything that is wrong with the goal.
+        :raises StackValidationFailed: carries all problems of the goal.
         """
         stack = self.find(context, stack_identity)
         may_get_goal(stack)
@@ -350,12 +355,12 @@ class Stacks:
 
 
 def _adoption(options: StackOptions, *, may_adopt: bool) -> Adoption | None:
-    """What is to be adopted; None where a stack is to be made from nothing."""
+    """The stack to be adopted; None if the request creates a new one."""
     if not options.adopt_stack_data:
         return None
     if not may_adopt:
         raise errors.NotSupported(
-            'Stack Adopt is not supported. (Whoever runs the installation can allow it: [engine] enable_stack_adopt)'
+            'Stack Adopt is not supported. (The operator can enable it: [engine] enable_stack_adopt)'
         )
     return Adoption.read(options.adopt_stack_data)
 

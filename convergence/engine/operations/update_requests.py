@@ -1,4 +1,4 @@
-"""What an update amounts to: all that was sent, or the present state of the stack with what was sent put in."""
+"""The submission of an update: all that was sent, or the present submission with the sent parts merged in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from convergence.values import replace
 
 @dataclass(frozen=True, slots=True)
 class UpdateRequest:
-    """What an update brings, as in the field's RPC; what is None was not sent."""
+    """The parts that an update sends; None: not sent."""
 
     template: str | Mapping[str, Json] | None
     params: Mapping[str, Json] | None
@@ -31,9 +31,9 @@ class UpdateRequest:
 def merge_update(
     sent: UpdateRequest, stack: Stack, options: StackOptions, compiler: TemplateCompiler, reader: ReaderPort
 ) -> Submission:
-    """What `stack` shall be after an update.
+    """The submission of `stack` after an update.
 
-    :raises Invalid: the update brings no template, and does not say that the existing one stays.
+    :raises Invalid: the update has no template, and does not say that the present one stays.
     :raises Overtaken: another request has given the stack another goal.
     """
     if not options.existing:
@@ -65,10 +65,11 @@ def _without(environment: Mapping[str, Json], cleared: Sequence[str]) -> Mapping
 def _kept_hidden(
     compiler: TemplateCompiler, stack: Stack, present: Mapping[str, Json], sent: Mapping[str, Json]
 ) -> dict[str, list[Json]]:
-    """The section of an environment that keeps hidden values hidden which a partial update takes over.
+    """The section of an environment that keeps the taken-over values of a partial update hidden.
 
-    A new template must not reveal values that were given as secrets: a parameter that is hidden now stays hidden,
-    whatever the new template declares, until a user gives its value again.
+    A new template must not reveal values that were given as secrets: a parameter that is hidden now stays hidden under
+    any
+    template, until a user gives its value again.
 
     :param present: the environment of the stack.
     :param sent: the environment of the update.

@@ -1,1 +1,1 @@
-"""What an update would do, told without doing it."""
+"""Previews: the effects of an operation, computed without performing it."""

@@ -1,4 +1,4 @@
-"""What would become of the resources of a stack, and of those nested in it, as documents. Nothing is done."""
+"""Previews the changes of a stack's resources, and of the stacks nested in it, as documents. Performs nothing."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from convergence.values import replace
 
 @dataclass(frozen=True, slots=True)
 class StackGoal:
-    """A stack as it is, and what it shall become.
+    """A stack, and its new goal.
 
     :param rows: all its resource rows.
-    :param above: the names of the resources that lead to it, from the stack that was asked about; empty for that one.
+    :param above: the names of the resources that lead to it, from the stack of the request; empty for that one.
     """
 
     stack: Stack
@@ -51,9 +51,9 @@ class StackGoal:
 
 
 class ChangePreview:
-    """Foretells what one request would do.
+    """Previews the effects of one request.
 
-    :param inquiry: what types are asked; None: nothing.
+    :param inquiry: collects questions to resource types; None: no questions.
     """
 
     def __init__(self, reader: ReaderPort, registry: Registry, stacks: Stacks, inquiry: Inquiry | None = None) -> None:
@@ -64,13 +64,15 @@ class ChangePreview:
         self._wants = DesiredStacks(reader, stacks.compiler, registry)
 
     def update(self, goal: StackGoal, *, observes: bool = False) -> dict[str, list[Document]]:
-        """The resources of a stack by what an update to its goal would do to them.
+        """The resources of a stack, by their fates under its new goal.
 
         :param observes: see `PlannedChanges`.
-        :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides what a
-            resource has anywhere, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
-            `changed_properties`, `property_changes` and, unless it is deleted, the wanted `properties`. A property
-            change has the name, the values `before` and `after`, and `needs_new_object`.
+        :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides the
+            usual
+        fields of a resource, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
+        `changed_properties`, `property_changes` and, unless it is deleted, the desired `properties`. A property change
+        has the
+        name, the values `before` and `after`, and `needs_new_object`.
         :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
         """
         stack, rows, compiled, above = goal.stack, goal.rows, goal.compiled, goal.above
@@ -103,18 +105,18 @@ class ChangePreview:
         return PlannedChanges(goal.stack, goal.rows, goal.compiled, self._registry, observes, asked)
 
     def in_order(self, goal: StackGoal) -> Iterator[Document]:
-        """All resources of a tree that is not there yet."""
+        """All resources of a tree that does not exist yet."""
         for document, inner in self._to_be_made(goal):
             yield document
             if inner is not None:
                 yield from self.in_order(inner)
 
     def in_lists(self, goal: StackGoal) -> list[Any]:
-        """The same, with a list for each nested stack."""
+        """The same resources, with a list for each nested stack."""
         return [document if inner is None else self.in_lists(inner) for document, inner in self._to_be_made(goal)]
 
     def _to_be_made(self, goal: StackGoal) -> Iterator[tuple[Document, StackGoal | None]]:
-        """Each resource of a stack that is not there yet, with the stack that it will be, as far as that is known."""
+        """Each resource of a stack that does not exist yet, with its nested stack, as far as that is known."""
         planned, lists = self._changes(goal).find(), self.update(goal)
         for document in lists[PreviewedAction.ADDED]:
             name = document['resource_name']
@@ -122,9 +124,9 @@ class ChangePreview:
             yield whole, self._inner(goal, name, planned[name], None)
 
     def _inner(self, goal: StackGoal, name: str, change: PlannedChange, child: Stack | None) -> StackGoal | None:
-        """What a nested stack shall become; None where that cannot be known, or the resource is no stack.
+        """The new goal of a nested stack; None if it is unknown, or if the resource is no stack.
 
-        :param child: the stack as it is.
+        :param child: the present nested stack.
         """
         nested = child or replace(goal.stack, id=NO_ID, name=f'{goal.stack.name}-{name}', template_id=None)
         identity = StackIdentity(nested.id, nested.name, nested.project_id)
@@ -134,7 +136,7 @@ class ChangePreview:
             try:
                 context = self._present(goal, definition, child)
             except errors.ConvergenceError:
-                # A group whose members are not seen is no new group: what it becomes cannot be known now.
+                # The members of the group are not visible, so its new goal is unknown; it is not a new group.
                 return None
         nested_preview = self._stacks.compiler.analyser.nested_preview
         foreseen = nested_preview.of(definition, change.wanted, goal.submission, identity, context)
@@ -145,12 +147,12 @@ class ChangePreview:
         return StackGoal(nested, rows, compiled, foreseen.submission, (*goal.above, name))
 
     def _present(self, goal: StackGoal, definition: Definition, child: Stack) -> NestingContext:
-        """What the type of a resource may look at whose object is there: a group keeps the members that it has."""
+        """The context for the type of a resource that has an object: a group keeps its members."""
         context = self._wants.context(goal.stack, goal.submission, definition, child)
         return replace(context, action=Action.UPDATE, at_once=True)
 
     def add_nested(self, lists: dict[str, list[Document]], goal: StackGoal) -> None:
-        """Add what would become of the resources of nested stacks, each to the list of its own fate."""
+        """Add the resources of nested stacks, each to the list of its own fate."""
         planned = self._changes(goal).find()
         current = in_service(goal.rows, goal.stack.template_id)
         for name in {**planned, **current}:
@@ -172,7 +174,7 @@ class ChangePreview:
     def _add_all(
         self, lists: dict[str, list[Document]], stack: Stack, above: tuple[str, ...], fate: PreviewedAction
     ) -> None:
-        """All resources of a nested stack, and of those in it, share the fate of the resource that it is."""
+        """All resources of a nested stack, on every level, share the fate of the resource whose object it is."""
         for name, row in sorted(in_service(self._reader.resources(stack.id), stack.template_id).items()):
             lists[fate].append({**_summary(stack, row, above), **_verdict(PlannedChange(fate))})
             child = self._reader.stack(row.token) if row.token is not None else None
@@ -180,7 +182,7 @@ class ChangePreview:
                 self._add_all(lists, child, (*above, name), fate)
 
     def _earlier_secrets(self, stack: Stack, rows: Sequence[Resource]) -> frozenset[str] | None:
-        """The hidden values of the goals that the resources were made from; None where they are not known any more."""
+        """The hidden values of the goals that the resources were made from; None if they are unknown."""
         found: frozenset[str] = frozenset()
         for template_id in {stack.template_id, *(row.template_id for row in rows)} - {None}:
             try:
@@ -191,7 +193,7 @@ class ChangePreview:
 
 
 def _whole(document: Document, definition: Definition, registry: Registry) -> Document:
-    """A resource that would be created, with what its type has: properties by default, attributes without values."""
+    """A resource that would be created, with the defaults of its type: properties, and attributes without values."""
     declared = registry.describe(definition.type)
     properties, attributes = declared['properties'], declared['attributes']
     assert isinstance(properties, dict)
@@ -213,7 +215,7 @@ def _extend(lists: dict[str, list[Document]], more: Mapping[str, list[Document]]
 
 
 def deleted_with(stack: Stack, rows: Sequence[Resource], above: tuple[str, ...] = ()) -> list[Document]:
-    """The resources that are not wanted any more, by name. What was never begun just disappears."""
+    """The resources that the new goal lacks, by name. A resource that was never created just disappears."""
     documents: list[Document] = []
     for _, row in sorted(in_service(rows, stack.template_id).items()):
         if was_never_made(row):
@@ -230,13 +232,13 @@ def _summary(stack: Stack, row: Resource, above: tuple[str, ...], required_by: I
 
 
 def _is_retained(row: Resource | None) -> bool:
-    """Whether the object of a resource stays when the resource is removed."""
+    """Return True if the object of a resource stays when the resource is removed."""
     definition = row.definition if row is not None else None
     return definition is not None and definition.deletion_policy is DeletionPolicy.RETAIN
 
 
 def _not_made(stack: Stack, definition: Definition) -> Resource:
-    """Stands in for the row of a resource that the update would add."""
+    """A substitute for the row of a resource that the update would add."""
     return Resource(
         id='',
         stack_id=stack.id,
@@ -273,7 +275,7 @@ def _changes(
     changes: list[Document] = []
     for name in planned.changed:
         after = wanted.get(name) if isinstance(wanted, dict) else wanted
-        # A value that is secret now was one before: what the template said then need not be known any more.
+        # A secret value stays secret even if the earlier template is unknown.
         before = MASK if earlier is None or concealment.hides(name) else previous.get(name)
         change = {'property': name, 'before': before, 'after': after}
         changes.append({**change, 'needs_new_object': needs_new_object(schema, name)})

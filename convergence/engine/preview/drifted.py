@@ -1,4 +1,4 @@
-"""What a preview says of objects that are known to have changed outside of their stack."""
+"""Adds known drift to a preview."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from convergence.engine.reads import formats
 
 
 def mark_drifted(lists: Mapping[str, list[Document]], known: Iterable[KnownObject]) -> None:
-    """Say of each resource of a stack whose object changed outside of it that it did.
+    """Mark each resource of a stack that has drifted.
 
     :param lists: resources by their fate; see `convergence.engine.preview.preview.preview_update`.
     :param known: the objects of the stack that have drifted.

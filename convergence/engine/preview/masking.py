@@ -1,4 +1,4 @@
-"""How a preview shows the properties of a resource: without what nobody may see of them."""
+"""Masks the properties of a resource in a preview."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNKNOWN_TEXT = '(known after apply)'
 
 
 class Concealment:
-    """Shows the properties of one resource without what nobody may see of them."""
+    """Shows the properties of one resource with hidden values masked."""
 
     def __init__(
         self, registry: Registry, secrets: frozenset[str], definition: Definition, row: Resource | None, wanted: Any
@@ -37,7 +37,7 @@ class Concealment:
         self._secrets = secrets | _secret_properties(registry, definition, row, wanted)
 
     def wanted(self) -> AnyJson:
-        """The wanted properties; what is not known yet says so."""
+        """The desired properties; unknown values are marked."""
         return without(masked_at(self._wanted, self._places(self._definition, self._wanted)), self._secrets)
 
     def before(self, properties: Mapping[str, Json], earlier: frozenset[str]) -> AnyJson:
@@ -49,7 +49,7 @@ class Concealment:
         return without(shown, self._secrets | earlier)
 
     def hides(self, name: str) -> bool:
-        """Whether anything within a wanted property is not shown."""
+        """Return True if a part of a desired property is masked."""
         wanted = self._wanted.get(name) if isinstance(self._wanted, dict) else None
         shown = self.wanted()
         return any(path[:1] in ((), (name,)) for path in self._places(self._definition, self._wanted)) or (
@@ -62,14 +62,14 @@ class Concealment:
 
 
 def _secret_properties(registry: Registry, definition: Definition, row: Resource | None, wanted: Any) -> frozenset[str]:
-    """What is secret of a resource as texts: of what there is and of what is wanted."""
+    """The secrets of a resource as texts, present and desired ones."""
     found = known_secrets(row, registry) if row is not None else frozenset()
     known = wanted if isinstance(wanted, dict) else {}
     return found | secret_properties(registry, definition.type, known) | masked_texts(definition, known)
 
 
 def known_values(value: Any) -> AnyJson:
-    """A value in which that is said of what is not known yet."""
+    """A value in which unknown parts are marked."""
     if value is template.UNKNOWN:
         return UNKNOWN_TEXT
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The previews: what a creation, an update or a rollback would do. Nothing is done."""
+"""Previews of a creation, an update and a rollback. Performs nothing."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ R = TypeVar('R')
 
 
 class Previews:
-    """Offers the preview as an operation.
+    """The preview operations.
 
-    :param objects: what is known of objects.
-    :param workers: where types are asked; None: nowhere.
-    :param credentials: the rows of those that requests bring for stacks that are not there yet.
+    :param objects: reads the observations of objects.
+    :param workers: sends questions to resource types; None: no questions.
+    :param credentials: rows of the credentials that requests supply for stacks that do not exist yet.
     """
 
     def __init__(
@@ -68,10 +68,12 @@ class Previews:
     ) -> Document:
         """The stack that a creation with the same arguments would make, with its `resources`. It has no id yet.
 
-        :param credentials: made for this request, with which types ask their services.
-        :returns: in `resources` a list stands for a resource that is a stack: of those in it. With ``show_nested`` in
-            `args` there are no lists in it: behind a resource that is a stack stand those in it, each with its `path`.
-            `WANTS_CREDENTIALS` where more could be told with some.
+        :param credentials: supplied by this request; types query their services with them.
+        :returns: in `resources` a resource that is a stack is a list of its resources. With ``show_nested`` in `args`
+            there
+        are no such lists: the resources of a nested stack follow it, each with its `path`. `WANTS_CREDENTIALS` is
+        present if
+        credentials would allow a better preview.
         """
         options = StackOptions.of(args)
         submission = self._stacks.compiler.submissions.read(template, params, files, environment_files)
@@ -102,10 +104,10 @@ class Previews:
         args: Mapping[str, Any] | None = None,
         environment_files: list[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """What an update with the same arguments would do; see `preview_update`.
+        """The effects of an update with the same arguments; see `preview_update`.
 
-        A resource of the stack whose object is known to have changed outside of it has `changed_outside`: why, and
-        `since` when. Whether the update puts that right is another matter.
+        A resource with known drift has `changed_outside`, the reason, and `since`. It does not mean that the update
+        repairs it.
         """
         options, sent = StackOptions.of(args), UpdateRequest(template, params, files, environment_files)
         stack, submission, compiled = self._stacks.proposed(context, stack_identity, options, sent)
@@ -123,9 +125,9 @@ class Previews:
     def preview_rollback(
         self, context: Caller, stack_identity: Document, show_nested: bool = False
     ) -> dict[str, list[Document]]:
-        """What a rollback that is asked for now would do; see `preview_update`.
+        """The effects of a rollback; see `preview_update`.
 
-        :raises NotSupported: there is nothing to go back to.
+        :raises NotSupported: there is no earlier goal.
         """
         stack = self._stacks.find(context, stack_identity)
         may_go_back(stack, stack.name)
@@ -144,7 +146,7 @@ class Previews:
         return self._foretold(context, Inquiry(stack.id), foretell)
 
     def _foretold(self, context: Caller, inquiry: Inquiry, foretell: Callable[[ChangePreview], R]) -> R:
-        """What is foretold when types have been asked about it, all at once."""
+        """Compute a preview, and compute it again with the replies of resource types."""
         asked = inquiry if self._workers is not None else None
         found = foretell(ChangePreview(self._reader, self._registry, self._stacks, asked))
         if self._workers is None or not inquiry.ask(self._workers, context):

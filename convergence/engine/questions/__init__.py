@@ -1,1 +1,1 @@
-"""Questions that only workers can answer, because they ask the services behind the resource types."""
+"""Questions that only workers can answer, because the answers come from the services behind the resource types."""

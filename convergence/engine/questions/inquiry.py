@@ -1,6 +1,7 @@
-"""What resource types themselves say of what is foretold of their resources, each after it has asked its service.
+"""Collects the questions of a preview to resource types, and uses the replies.
 
-A preview is computed, all its questions travel to a worker in one call, and it is computed once more with the replies.
+A preview is computed once to collect the questions. One call sends all of them to a worker. Then the preview is
+computed again with the replies.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ NO_ID = 'None'
 
 
 class Inquiry:
-    """The questions of one request: collected from whoever would like to know, asked together, then known.
+    """The questions of one request: collected first, sent together, then answered.
 
-    :param acts_as: the stack that is asked about; its credentials are those of the stacks nested in it. Empty: it is
-        not there yet.
-    :param credentials_id: those that the request has brought for it then.
+    :param acts_as: the stack whose credentials the questions use, also for stacks nested in it. Empty: the stack does
+        not
+    exist yet.
+    :param credentials_id: the credentials that the request supplies in that case.
     """
 
     def __init__(self, acts_as: str = '', credentials_id: str = '') -> None:
@@ -44,14 +46,14 @@ class Inquiry:
         self._replies: dict[str, TypeReply] = {}
 
     def ask(self, workers: QuestionsPort, context: Caller) -> bool:
-        """Have what was collected answered; whether there was anything."""
+        """Send the collected questions; True if there were any."""
         replies = workers(context, [*self._questions.values()])
         self._replies = dict(zip(self._questions, replies, strict=True))
         return bool(replies)
 
     @property
     def wants_credentials(self) -> bool:
-        """Whether something is not known only because there is nothing to act with for the user."""
+        """True if a reply is missing only because the request has no credentials to act for the user."""
         return any(each.wants_credentials for each in self._replies.values())
 
     def can_be_made(
@@ -61,7 +63,7 @@ class Inquiry:
         wanted: Mapping[str, Any],
         secrets: Iterable[str],
     ) -> TypeReply:
-        """Whether there can be an object with properties that are wholly known."""
+        """Ask if an object with these properties can exist. All properties are known."""
         return self._about(QuestionKind.VALIDATE, stack, definition, wanted, secrets)
 
     def update_of(
@@ -72,7 +74,7 @@ class Inquiry:
         wanted: Mapping[str, Any],
         secrets: Iterable[str],
     ) -> TypeReply:
-        """What an update of an object to properties that are wholly known would do."""
+        """Ask for the effect of an update of an object to properties that are all known."""
         return self._about(QuestionKind.PLAN, stack, definition, wanted, secrets, row.id)
 
     def _about(
@@ -104,9 +106,9 @@ class Inquiry:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What a type says against a resource of a template, or why it could not be asked.
+    """A resource type's objection to a resource of a template, or the reason why there was no reply.
 
-    :param is_certain: whether there can be no such object.
+    :param is_certain: True if no such object can exist.
     """
 
     problem: Problem
@@ -116,7 +118,7 @@ class Doubt:
 def doubts(
     compiled: template.Compiled, identity: template.StackIdentity, registry: Registry, inquiry: Inquiry
 ) -> Iterator[Doubt]:
-    """What types say of the resources of a template all of whose values are known; it belongs to no stack."""
+    """The types' objections to the resources of a template of no stack, as far as their values are known."""
     for definition in compiled.goal.definitions.values():
         kind = registry.get(definition.type) if definition.type in registry else None
         if kind is None or kind.nests or not kind.implements('validate') or definition.external_id is not None:
@@ -130,14 +132,14 @@ def doubts(
             continue
         reply = inquiry.can_be_made(identity, definition, wanted, compiled.secrets)
         if reply.refusal or not reply.is_known:
-            said = reply.refusal or f'whether it can be made is not known: {reply.reason}'
+            said = reply.refusal or f'it is not known if it can be created: {reply.reason}'
             where = compiled.place('resources', definition.name)
             problem = Problem(f'resources.{definition.name} ({definition.type}): {said}', where)
             yield Doubt(problem, is_certain=bool(reply.refusal))
 
 
 class TypesAsked:
-    """What the types say of the resources of one stack. Without an inquiry nobody is asked.
+    """The types' answers about the resources of one stack. Without an inquiry, no questions are collected.
 
     :param secrets: hidden values of the goal, as texts.
     """
@@ -150,7 +152,7 @@ class TypesAsked:
     def __call__(
         self, planned: PlannedChange, definition: Definition, kind: ResourceType[Any], row: Resource | None
     ) -> tuple[PlannedChange, str]:
-        """What would become of a resource, as far as its type knows better; and why the update must fail, or ''."""
+        """The fate of a resource, if its type knows better; and the reason why the update must fail, or ''."""
         if self._inquiry is None or kind.nests or definition.external_id is not None:
             return planned, ''
         if planned.fate in (PreviewedAction.ADDED, PreviewedAction.REPLACED) and kind.implements('validate'):
@@ -165,19 +167,19 @@ class TypesAsked:
             return planned, ''
         reply = inquiry.can_be_made(self._stack, definition, planned.wanted, self._secrets)
         if not reply.is_known:
-            return _but(planned, f'whether it can be made is not known: {reply.reason}'), ''
+            return _but(planned, f'it is not known if it can be created: {reply.reason}'), ''
         if not reply.refusal or planned.certainty is Certainty.CERTAIN:
             return planned, reply.refusal
-        return _but(planned, f'it could not be made anew: {reply.refusal}'), ''
+        return _but(planned, f'it cannot be created again: {reply.refusal}'), ''
 
     def _updated(
         self, inquiry: Inquiry, planned: PlannedChange, definition: Definition, row: Resource
     ) -> tuple[PlannedChange, str]:
         if template.has_unknown(planned.wanted):
-            return replace(_but(planned, 'whether in place is not known yet'), certainty=Certainty.POSSIBLE), ''
+            return replace(_but(planned, 'not known yet if in place'), certainty=Certainty.POSSIBLE), ''
         reply = inquiry.update_of(row, self._stack, definition, planned.wanted, self._secrets)
         if not reply.is_known:
-            why = f'whether in place is not known: {reply.reason}'
+            why = f'not known if in place: {reply.reason}'
             return replace(_but(planned, why), certainty=Certainty.POSSIBLE), ''
         if reply.refusal:
             return planned, reply.refusal
@@ -193,7 +195,7 @@ class TypesAsked:
 
 
 def _is_plain(planned: PlannedChange, definition: Definition, row: Resource | None) -> bool:
-    """Whether nothing but a change of properties leads to an update: of that alone the type can tell."""
+    """Return True if the update changes properties only: that is all that a type can answer for."""
     return (
         row is not None
         and planned.certainty is Certainty.CERTAIN
@@ -209,6 +211,6 @@ def _but(planned: PlannedChange, more: str) -> PlannedChange:
 
 
 def _metadata(definition: Definition) -> Any:
-    """The metadata, where they are known without what other resources tell."""
+    """The metadata, if they depend on no other resource."""
     metadata = template.preview(definition.metadata, {}, evaluator(), within(definition.masked_paths, METADATA))
     return {} if template.has_unknown(metadata) else metadata

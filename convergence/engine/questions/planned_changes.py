@@ -1,4 +1,4 @@
-"""What would become of each resource if a stack got another goal, decided by the code that would do it."""
+"""Computes the fate of each resource under another goal, with the code that would carry the change out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from convergence.values import replace
 
 
 class PreviewedAction(StrEnum):
-    """What an update does to a resource; the names of the lists in a preview."""
+    """The fate of a resource in an update; the names of the lists in a preview."""
 
     UNCHANGED = 'unchanged'
     UPDATED = 'updated'
@@ -59,20 +59,20 @@ _GRAVITY = (
     StepKind.RESUME,
     StepKind.FINISH,
 )
-"""Of several answers that are possible, a user is told the last."""
+"""Order of gravity: of several possible answers, the preview shows the last."""
 _SETTLES: Mapping[StepKind, Callable[[Resource], Resource]] = {
     StepKind.RESUME: lambda row: replace(row, action=Action.RESUME, status=Status.COMPLETE),
     StepKind.DROP_SNAPSHOT: lambda row: replace(row, status=Status.FAILED),
     StepKind.FINISH: lambda row: replace(row, status=Status.COMPLETE, progress=None, retry=None),
     StepKind.RECLAIM: lambda row: replace(row, handover=None),
 }
-"""What a row is once that has come to its end which an earlier operation had left."""
+"""The states of a row after an earlier operation's unfinished action has ended."""
 _NEW_TEMPLATE = ''
-"""The template of an update that is only looked at: no row was made from it."""
+"""Template id of a previewed update: no row was made from it."""
 
 
 class Certainty(StrEnum):
-    """Whether the fate is settled, or depends on what is only known during the update."""
+    """Certainty of a fate: settled, or dependent on values that only the update will know."""
 
     CERTAIN = 'certain'
     POSSIBLE = 'possible'
@@ -80,11 +80,11 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What would become of one resource.
+    """The fate of one resource.
 
     :param changed: names of the properties that change, or may change.
-    :param output: as far as it is known what the resource hands to others.
-    :param wanted: its properties, `template.UNKNOWN` where they cannot be known yet.
+    :param output: the output that other resources read, as far as it is known.
+    :param wanted: desired properties, with `template.UNKNOWN` for values that cannot be known yet.
     """
 
     fate: PreviewedAction
@@ -97,9 +97,9 @@ class PlannedChange:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The differences that are possible, the names of the properties that change or may, and how to say it.
+    """The possible differences, the names of the properties that change or may change, and a text for the user.
 
-    :param is_open: whether the type itself decides, and cannot be asked before all values are known.
+    :param is_open: True if the type decides by itself, and cannot be queried before all values are known.
     """
 
     changes: frozenset[Change] = frozenset({Change.NONE})
@@ -111,23 +111,24 @@ class _Comparison:
 _NOTHING = _Comparison()
 
 TypeAsked = Callable[[PlannedChange, Definition, ResourceType[Any], Resource | None], tuple[PlannedChange, str]]
-"""Has the type itself say what would become of a resource, where it knows better, and why that must fail, or ``''``."""
+"""Query the type for the fate of a resource that it knows better, and for the reason of a certain failure, or ``''``.
+"""
 
 
 def ask_no_type(
     planned: PlannedChange, definition: Definition, kind: ResourceType[Any], row: Resource | None
 ) -> tuple[PlannedChange, str]:
-    """The default of what has types asked."""
+    """No query: the types' own answers are not used."""
     return planned, ''
 
 
 class PlannedChanges:
-    """Looks at resources in the order in which an update would get to them.
+    """Computes the fates of resources in the order in which an update would reach them.
 
     :param rows: all resource rows of the stack.
-    :param observes: whether the update would compare with reality what seems unchanged. The preview looks at nothing.
+    :param observes: True if the update would compare unchanged resources with reality. The preview observes nothing.
     :param asked: see `convergence.engine.questions.inquiry`.
-    :ivar chosen: the row that the update would use for each wanted name that has a usable one.
+    :ivar chosen: the row that the update would use for each desired resource that has a usable row.
     """
 
     def __init__(
@@ -153,9 +154,9 @@ class PlannedChanges:
         self._problems: list[errors.Problem] = []
 
     def find(self) -> dict[str, PlannedChange]:
-        """What would become of each wanted resource, by name.
+        """The fate of each desired resource, by name.
 
-        :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
+        :raises StackValidationFailed: the update would be accepted but must fail; carries every reason.
         """
         for key in graph.build(self._definitions, ()).in_order():
             planned = self._planned(self._definitions[key.subject])
@@ -177,12 +178,12 @@ class PlannedChanges:
             return self._decided(definition, row)
         except errors.ConvergenceError as error:
             self._problem(definition, str(error))
-        except Exception as error:  # noqa: BLE001 - a type's own code was asked
+        except Exception as error:  # noqa: BLE001 - runs the code of a resource type
             self._problem(definition, f'{type(error).__name__}: {error}')
         return PlannedChange(PreviewedAction.UPDATED)
 
     def _previewed(self, definition: Definition, row: Resource | None) -> Previewed:
-        """The properties, as far as they are known; what they say of hidden values is in no error."""
+        """The properties, as far as they are known. Errors do not reveal hidden values."""
         hidden = within(definition.masked_paths, PROPERTIES)
         wanted = template.preview(definition.properties, self._inputs, evaluator(), hidden)
         if row is not None and row.type == definition.type and isinstance(wanted, dict):
@@ -217,7 +218,7 @@ class PlannedChanges:
         return planned
 
     def _is_wrong(self, definition: Definition, kind: ResourceType[Any], wanted: Any) -> bool:
-        """Whether the properties, as far as they are known, are not allowed; the reasons are noted."""
+        """Return True if the properties, as far as they are known, are invalid; notes the reasons."""
         problems = PropertySchema.of(kind.Properties).check(
             wanted,
             lambda *path: self._compiled.place('resources', definition.name, 'properties', *path),
@@ -228,13 +229,13 @@ class PlannedChanges:
         return bool(problems)
 
     def _compared(self, definition: Definition, kind: ResourceType[Any], row: Resource, wanted: Any) -> _Comparison:
-        """The differences that are possible between what was last applied and what is wanted."""
+        """The possible differences between the last applied properties and the desired ones."""
         if definition.external_id is not None:
             return _NOTHING
         before, previous = last_applied(row)
         known: dict[str, Any] = wanted if isinstance(wanted, dict) else dict.fromkeys(previous, template.UNKNOWN)
         unknown = {name for name, value in known.items() if template.has_unknown(value)}
-        # What is not known yet is taken to be as before, to see what the rest alone leads to.
+        # Assume that unknown values stay as before, to find the effect of the known ones.
         desired = {name: previous.get(name) if name in unknown else value for name, value in known.items()}
         settled = self._change(kind, row, previous, desired, complete=not unknown)
         schema = PropertySchema.of(kind.Properties)
@@ -250,7 +251,7 @@ class PlannedChanges:
             elif settled is Change.NONE:
                 reason = _because(possible, 'may change')
         if settled is Change.NONE and not possible:
-            reason = 'each update makes it anew' if kind.renewed_by_updates else 'it is brought back from a snapshot'
+            reason = 'each update creates it again' if kind.renewed_by_updates else 'it is brought back from a snapshot'
         demanded = {
             decide.difference(row, definition, change, _NEW_TEMPLATE, kind.renewed_by_updates) for change in changes
         }
@@ -266,7 +267,7 @@ class PlannedChanges:
         *,
         complete: bool,
     ) -> Change:
-        """The change as the worker would see it."""
+        """The change as a worker would detect it."""
         subject = Subject.of(self._stack, row)
         try:
             return compare(
@@ -275,12 +276,12 @@ class PlannedChanges:
         except errors.StackValidationFailed:
             if complete:
                 raise
-            return Change.IN_PLACE  # A required value is only known later, so the type cannot be asked yet.
+            return Change.IN_PLACE  # A required value is only known later, so the type cannot be queried yet.
 
     def _may_differ(self, definition: Definition, before: Definition | None, name: str) -> bool:
-        """Whether a value that is not known yet may be another than before.
+        """Return True if an unknown value may differ from the value before.
 
-        It is the same if the template says the same, and all that it refers to stays as it is.
+        It is equal if the template has the same expression and all resources that it refers to stay unchanged.
         """
         encoded = _part(definition, name)
         if before is None or encoded != _part(before, name):
@@ -295,14 +296,14 @@ class PlannedChanges:
 
 
 def last_applied(row: Resource) -> tuple[Definition | None, Mapping[str, Json]]:
-    """What a resource was last made from, or is being made from: the definition and its resolved properties."""
+    """The last applied definition of a resource, or the one being applied, and its resolved properties."""
     if row.pending is not None and _is_unfinished(row):
         return row.pending.definition, row.pending.properties
     return row.definition, row.properties
 
 
 def _is_unfinished(row: Resource) -> bool:
-    """Whether an action was left in the middle; the update would bring it to its end first."""
+    """Return True if an action was left unfinished; the update would finish it first."""
     return row.status is Status.IN_PROGRESS or row.progress is not None
 
 
@@ -314,7 +315,7 @@ def _foreseen(
     compared: _Comparison,
     wanted: Any,
 ) -> PlannedChange:
-    """What a user is told of the answers that are possible: the gravest of them, and whether it is certain."""
+    """Summarize the possible answers: the gravest one, and its certainty."""
     planned = max(steps, key=lambda each: _GRAVITY.index(each.kind))
     is_certain = len(steps) == 1 and not (compared.is_open and planned.kind is StepKind.UPDATE)
     certainty = Certainty.CERTAIN if is_certain else Certainty.POSSIBLE
@@ -349,9 +350,9 @@ def _foreseen(
 
 
 def _repaired(row: Resource, compared: _Comparison, wanted: Any) -> PlannedChange:
-    """What becomes of a failed row depends on what the type finds of its object."""
+    """The fate of a failed row depends on the state of its object."""
     if row.status is Status.COMPLETE:
-        reason = 'its object is compared with reality: it is put right if it was changed, made again if it is gone'
+        reason = 'its object is compared with reality: repaired if it was changed, created again if it is gone'
         return PlannedChange(PreviewedAction.UPDATED, Certainty.POSSIBLE, reason, compared.names, row.output, wanted)
     fate, reason = (
         (PreviewedAction.REPLACED, f'its {row.action} failed; it is replaced unless it proves to be of use')
@@ -365,14 +366,14 @@ def _repaired(row: Resource, compared: _Comparison, wanted: Any) -> PlannedChang
 
 
 def _staying(kind: ResourceType[Any], row: Resource) -> Output | None:
-    """What is known in advance of a resource that is changed in place: its reference, if that is its id."""
+    """The part of the output that is known before an update in place: the reference, if it is the resource's id."""
     if row.output is None or type(kind).reference_id is not ResourceType.reference_id:
         return None
     return Output(row.id, row.output.reference)
 
 
 def needs_new_object(schema: PropertySchema, name: str) -> bool:
-    """Whether another value of a property cannot be applied to the object that is there."""
+    """Return True if another value of a property cannot be applied to the existing object."""
     declared = schema.properties.get(name)
     return declared is not None and not declared.update_allowed and not declared.immutable
 
@@ -383,7 +384,7 @@ def _because(names: frozenset[str] | set[str], verb: str = '') -> str:
 
 
 def _part(definition: Definition, name: str) -> Json:
-    """The encoded value of one property; all of them where they are not a plain map."""
+    """The encoded value of one property; of all properties, if they are no plain map."""
     encoded = definition.properties
     if isinstance(encoded, dict) and not any(key.startswith('$') for key in encoded):
         return encoded.get(name)

@@ -1,6 +1,6 @@
-"""Asks workers what only they can find out: all questions of a request in one call, and never for long.
+"""Sends questions to workers: all questions of a request in one call, with a time limit.
 
-Nobody depends on a reply. Whatever goes wrong on the way makes replies that say "not known", and why.
+The engine needs no reply: every failure on the way yields replies that say "not known", with the reason.
 """
 
 from __future__ import annotations
@@ -21,40 +21,37 @@ LOG = logging.getLogger(__name__)
 LIMIT_S = 20.0
 """How long the questions of a preview may take; the API waits for an engine three times as long."""
 LOOK_S = 5.0
-"""How long it may take to read what somebody looks at: what was read before is at hand."""
+"""Time limit for reading the attributes that a user is shown. Short, because the values read earlier are a substitute.
+"""
 MOST_AT_ONCE = 4
-"""Requests of an engine that wait for workers at the same time: the threads of the others are for what needs none."""
+"""Maximum number of requests of an engine that wait for workers at a time, so that other requests find a free thread.
+"""
 MOST_QUESTIONS = 500
 """Of one request."""
 SILENT_S = 15.0
-"""After a call that no worker has answered, how long none is asked: who asks then is told at once."""
+"""Pause in seconds after a call that no worker answered: questions in that time fail at once."""
 WANTS_CREDENTIALS = 'wants_credentials'
-"""In an answer: types could not be asked for want of credentials, and the same request may be made with some."""
-UNASKED = TypeReply(reason='it was not asked')
+"""Key in an answer: types had no credentials to query their services; the same request with credentials tells more."""
+UNASKED = TypeReply(reason='the question was not sent')
 
 
 class QuestionsPort(Protocol):
-    """Where questions go to."""
+    """Answers questions."""
 
     def __call__(
         self, context: Caller, questions: Sequence[TypeQuestion], limit_s: float | None = None
     ) -> list[TypeReply]:
-        """A reply to each question, in order. Raises nothing. Not for a transaction: it may take its time.
+        """A reply to each question, in order. Raises nothing. It may block; do not call it in a transaction.
 
         :param limit_s: None: `LIMIT_S`, unless less is configured.
         """
 
 
-def ask_nobody(context: Caller, questions: Sequence[TypeQuestion], limit_s: float | None = None) -> list[TypeReply]:
-    """An engine without workers that could be asked."""
-    return [UNASKED] * len(questions)
-
-
 class WorkerQuestions:
-    """Asks any one worker.
+    """Sends questions to any one worker.
 
-    :param send: hands sealed questions to a worker, with the seconds that it has, and gives the sealed answer.
-    :param close: seals a text for the processes that have the keys of the database; `opened` opens such a one.
+    :param send: sends sealed questions to a worker, with the time limit in seconds; returns the sealed answer.
+    :param close: seals a text for the processes that have the keys of the database; `opened` opens such a text.
     :param limit_s: see `LIMIT_S`.
     :param most_at_once: see `MOST_AT_ONCE`.
     """
@@ -94,7 +91,7 @@ class WorkerQuestions:
             if not (silent or crowded):
                 self._asking += 1
         if silent or crowded:
-            why = 'no worker has answered a moment ago' if silent else 'workers are being asked too much at the moment'
+            why = 'no worker answered a moment ago' if silent else 'too many questions wait for workers at the moment'
             return [TypeReply(reason=why)] * len(questions)
         try:
             replies = replies_of(self._opened(self._send(context, self._close(told([*questions])), limit_s)))
@@ -102,22 +99,27 @@ class WorkerQuestions:
             if isinstance(error, MessagingUnavailable):
                 self._silent_until = self._clock() + SILENT_S
             return _unanswered(error, questions)
-        except Exception as error:  # noqa: BLE001 - what a worker of another version says may be anything
+        except Exception as error:  # noqa: BLE001 - the answer of a worker of another version may have any form
             return _unanswered(error, questions)
         finally:
             with self._lock:
                 self._asking -= 1
         if len(replies) != len(questions):
-            return _unanswered(ValueError('another number of replies than of questions'), questions)
+            return _unanswered(ValueError('the number of replies differs from the number of questions'), questions)
         return replies
 
 
 def _unanswered(error: Exception, questions: Sequence[TypeQuestion]) -> list[TypeReply]:
-    LOG.warning('%d questions to workers have no answer: %s: %s', len(questions), type(error).__name__, error)
-    text = str(error) if isinstance(error, ConvergenceError) else 'the answer of the worker cannot be read'
+    LOG.warning(
+        'No answer to %d questions for workers; the request continues without: %s: %s',
+        len(questions),
+        type(error).__name__,
+        error,
+    )
+    text = str(error) if isinstance(error, ConvergenceError) else 'the answer of the worker is unreadable'
     return [TypeReply(reason=text)] * len(questions)
 
 
 def _masked(reply: TypeReply) -> TypeReply:
-    """Without what is masked while the request is served."""
+    """The reply without the secrets that the log masks for this request."""
     return TypeReply(reply.is_known, logs.masked(reply.reason), reply.change, reply.attributes, reply.wants_credentials)

@@ -1,1 +1,1 @@
-"""What callers ask to see; nothing here changes anything."""
+"""Reading operations: they change nothing."""

@@ -1,4 +1,4 @@
-"""The reading side of the engine: the parts that answer what changes nothing, except the preview of an update."""
+"""The reading operations of the engine, collected, except previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is nested in a stack, by the names that lead there: read by a few statements, however much it is."""
+"""Paths of nested stacks, read by a few statements for any number of stacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from convergence.db.repositories.reads.stacks import StackReader
 
 
 def stacks_below(reader: StackReader, top: Stack, depth: int) -> dict[str, Stack]:
-    """The living stacks that are nested in one, by their paths: names of resources, with slashes; higher ones first.
+    """The living stacks nested in a stack, by their paths: names of resources, with slashes; outer ones first.
 
     :param depth: how many levels to go down.
     """
@@ -28,10 +28,9 @@ def stacks_below(reader: StackReader, top: Stack, depth: int) -> dict[str, Stack
 
 
 def paths_below(reader: StackReader, top: Stack, stacks: Iterable[Stack]) -> dict[str, str]:
-    """The paths of some stacks that are, or were, nested in one, by their ids; that of `top` is empty.
+    """Paths from `top` to each of some stacks that are, or were, nested in it, by stack id; empty for `top`.
 
-    The same few statements for all of them: one for each level, and one for the names. Of those whose resource is gone
-    nothing is told.
+    Needs one statement for each level, and one for the names. Leaves out stacks whose resource is gone.
     """
     known = {top.id: top, **{stack.id: stack for stack in stacks}}
     missing = {each.parent_id for each in known.values() if each is not top} - known.keys() - {None}

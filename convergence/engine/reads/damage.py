@@ -1,4 +1,4 @@
-"""What of a stack is stored and cannot be read, because the key is gone that sealed it, or because it is broken."""
+"""Finds stored values that are unreadable, because their key is missing or the value is broken."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from convergence.engine.compile.cache import MIB, LastUsed
 from convergence.engine.reads import formats
 
 TOLD_FOR_S = 60.0
-"""To find out, all rows of a stack are read. So for so long what was found is told again, while the stack has the same
-goals and the same operation."""
+"""Seconds for which a result is reused while the stack has the same goals and operation, because finding damage reads
+all rows of the stack.
+"""
 FOUND_BYTES = 4 * MIB
-"""What that may hold. Of most stacks it is nothing; without a key it is every resource."""
+"""Size of the cache of results. Most are empty; without a key, every resource is in one."""
 
 _Goals: TypeAlias = tuple[str | None, ...]
 
 
 class Damages:
-    """Finds what cannot be read.
+    """Finds unreadable values.
 
-    :param clock: seconds, from any moment on.
+    :param clock: seconds, from an arbitrary start.
     """
 
     def __init__(self, reader: StackReader, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +35,7 @@ class Damages:
         self._found: LastUsed[tuple[float, _Goals, tuple[Document, ...]]] = LastUsed(FOUND_BYTES)
 
     def of(self, stack: Stack) -> tuple[Document, ...]:
-        """What of a stack cannot be read, and what can be done about each; empty where all can."""
+        """The unreadable values of a stack, and a remedy for each."""
         goals = (stack.template_id, stack.last_good_template_id, stack.previous_good_template_id, stack.traversal_id)
         known = self._found.get(stack.id)
         now = self._clock()

@@ -1,4 +1,4 @@
-"""What of a stack is known to be otherwise than it was made: the goal, what was applied last, what is there now."""
+"""Drift of a stack: its goal, the properties last applied, and the live ones."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from convergence.template.secrets import PROPERTIES, within
 
 
 class DriftReads(Reading[StackReader]):
-    """Shows what observers have seen, and has them look.
+    """Shows observations, and requests new ones.
 
-    :param enrol: has the objects of a stack observed.
+    :param enrol: schedules observations for the objects of a stack.
     """
 
     def __init__(
@@ -51,17 +51,19 @@ class DriftReads(Reading[StackReader]):
         nested_depth: int | None = None,
         with_healthy: bool = False,
     ) -> Document:
-        """What of a stack is known to be otherwise than it was made.
+        """The drift of a stack.
 
-        :param nested_depth: how many levels of nested stacks to go down; None: none.
-        :param with_healthy: also what is as it was made.
-        :returns: `observed` objects, how many of them somebody has `seen` as they are now, how many are `drifted`;
-            `since` when, and when somebody last looked at any (`observed_at`); how many are `waiting` for a look that
-            somebody has asked for; how many `observers` run; and `resources`, each with its `path`, `resource_type`,
-            `physical_resource_id`, `state`, `reason`, `since`, `observed_at`, the `source` of the look, the `policy`
-            that holds, how many `repairs` in a row were begun, whether they are `given_up`, the names of properties
-            whose live values were `accepted`, and `properties`: of those that differ `name`, and the values `wanted`,
-            `applied` and `live`.
+        :param nested_depth: number of levels of nested stacks to include; None: none.
+        :param with_healthy: also list objects without drift.
+        :returns: `observed`: number of observed objects; `seen`: of those with an observation; `drifted`: of those with
+        drift; `since`, and `observed_at`, the time of the latest observation; `waiting`: number of requested
+        observations
+        that are pending; `observers`: number of running observers; `resources`, each with its `path`, `resource_type`,
+        `physical_resource_id`, `state`, `reason`, `since`, `observed_at`, the `source` of the observation, the `policy`
+        that
+        applies, the number of `repairs` in a row, `given_up`, the names of properties whose live values were
+        `accepted`, and
+        `properties`: of each that differs `name`, and the values `wanted`, `applied` and `live`.
         """
         stacks = self._tree(context, stack_identity, nested_depth)
         paths = {stack.id: path for path, stack in stacks.items()}
@@ -85,10 +87,10 @@ class DriftReads(Reading[StackReader]):
     def observe_stack(
         self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
     ) -> Document:
-        """Have the objects of a stack looked at as soon as possible; returns before that.
+        """Request observations of the objects of a stack; returns before they are made.
 
         :param nested_depth: as for `stack_drift`.
-        :returns: how many objects are `waiting` for a look, and how many `observers` run.
+        :returns: `waiting`: number of pending observations; `observers`: number of running observers.
         """
         stacks = list(self._tree(context, stack_identity, nested_depth).values())
         for stack in stacks:
@@ -101,12 +103,12 @@ class DriftReads(Reading[StackReader]):
         return sum(each.kind == 'observer' and each.is_up for each in self._roster.services())
 
     def _tree(self, context: Caller, identity: Mapping[str, Any], depth: int | None) -> dict[str, Stack]:
-        """The stack, and those nested in it, by their paths."""
+        """The stack, and the stacks nested in it, by their paths."""
         stack = self._stack(context, identity)
         return {'': stack, **stacks_below(self._reader, stack, depth or 0)}
 
     def _with_goals(self, stack: Stack, known: Sequence[KnownObject]) -> list[tuple[KnownObject, Mapping[str, Json]]]:
-        """Each object with the properties that the goal of its stack wants, as far as they are known, masked."""
+        """Each object with the desired properties of its goal, as far as they are known, masked."""
         differing = [each for each in known if each.observation.names]
         compiled = self._compiled(stack) if differing else None
         wanted = compiled.goal.definitions if compiled is not None else {}
@@ -133,7 +135,7 @@ class DriftReads(Reading[StackReader]):
         return masked
 
     def _with_defaults(self, type_name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
-        """Properties with what the type takes for those that the template leaves out."""
+        """Properties, with the type's defaults for those that the template leaves out."""
         try:
             kind = self._compiler.types.get(type_name)
         except errors.EntityNotFound:
@@ -175,7 +177,7 @@ class DriftReads(Reading[StackReader]):
         }
 
     def _hidden_names(self, row: Resource) -> set[Any]:
-        """The properties of which something is not to be shown; None among them: any."""
+        """The properties with hidden parts; None among them means any property."""
         places = [
             place
             for definition in made_from(row)

@@ -1,4 +1,4 @@
-"""Why a stack is as it is, and what it waits for: the question of whoever watches it not getting on."""
+"""Explains the state of a stack, and the reason why it makes no progress."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ NESTED = 50
 """Nested stacks that are explained with the one that they are in."""
 
 FRONTIER = 100
-"""Nodes shown. Who has more than that to wait for needs the counts, not a longer list."""
+"""Maximum number of nodes shown. With more nodes than this, the counts say more than a longer list."""
 
 
 DRIFTED = 20
-"""Resources named whose objects changed outside of the stack."""
+"""Maximum number of resources named that drifted."""
 
 
 class ExplainReads(Reading[StackReader]):
     """Explains the current traversal of a stack.
 
-    :param objects: what is known of objects.
+    :param objects: reads the observations of objects.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class ExplainReads(Reading[StackReader]):
     def stack_explain(
         self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
     ) -> Document:
-        """The state of a stack, its current traversal, and the nodes that may be worked on now.
+        """The state of a stack, its current traversal, and its ready nodes.
 
-        :param nested_depth: how many levels of nested stacks to look at; None: none.
+        :param nested_depth: number of levels of nested stacks to include; None: none.
         :returns: `summary`, a sentence; `traversal`, null if there is none; `counts` of nodes; `frontier`, the ready
-            nodes, those held by a worker first; `frontier_left_off`, how many ready nodes are not shown; `root_cause`,
-            the resource that failed first, null where none did; `following`, resources that failed after it, or were
-            not begun because of it; with `nested_depth` also `nested`: the same of each nested stack that is at work
-            or has failed, with the `path` that leads to it, and `nested_left_off`, how many of these are not shown.
-            `drift`: how many objects are `observed`, `seen` as they are now, and `drifted`, and some of the latter.
-            `path` of the root cause leads to what failed first of all, on whatever level.
+        nodes, claimed ones first; `frontier_left_off`, the number of ready nodes not shown; `root_cause`, the resource
+        that
+        failed first, or null; `following`, the resources that failed after it, or did not start because of it; with
+        `nested_depth` also `nested`: the same for each nested stack that is in progress or failed, with its `path`, and
+        `nested_left_off`, the number of nested stacks not shown. `drift`: numbers of `observed`, `seen` and `drifted`
+        objects, and some of the drifted ones. The `path` of the root cause leads to the first failure on any level.
         """
         stack = self._stack(context, stack_identity)
         document = self._explained(stack)
@@ -71,7 +71,7 @@ class ExplainReads(Reading[StackReader]):
         return {**Explanation(self._reader).of(stack, FRONTIER), 'drift': self._drift(stack)}
 
     def _drift(self, stack: Stack) -> Document:
-        """What is known to have changed outside of the stack."""
+        """The drift of a stack."""
         summary = self._objects.summary(stack.id)
         drifted = self._objects.known([stack.id], drifted=True, limit=DRIFTED) if summary.drifted else ()
         return {
@@ -89,7 +89,7 @@ class ExplainReads(Reading[StackReader]):
 
 
 class Explanation:
-    """Says why one stack is as it is."""
+    """Explains one stack."""
 
     def __init__(self, reader: StackReader) -> None:
         self._reader = reader
@@ -131,7 +131,7 @@ class Explanation:
         }
 
     def _cancelling(self, stack: Stack, traversal: Traversal) -> str:
-        """What a traversal waits for that is being cancelled; empty for any other."""
+        """The reason for which a traversal that is being cancelled waits; empty for any other."""
         if traversal.status is not TraversalStatus.CANCELLING:
             return ''
         names = sorted({row.name for row in self._reader.busy(stack.id, FRONTIER)})
@@ -140,7 +140,7 @@ class Explanation:
         return f'{cancelling(traversal.action, names, str(formats.moment(traversal.deadline)))}. Nothing new begins.'
 
     def _failure(self, stack: Stack, traversal: Traversal) -> Document:
-        """What failed first in the current traversal, or in the one that it rolls back, and what followed from it."""
+        """The first failure of the current traversal, or of the one that it rolls back, and the failures after it."""
         failed = traversal
         if traversal.action is Action.ROLLBACK and traversal.failed_name is None:
             past = self._reader.traversals(stack.id, newest=2)
@@ -161,7 +161,7 @@ class Explanation:
         return {'root_cause': cause, 'following': [_following(row, first) for row in others]}
 
     def _deeper(self, row: Resource | None) -> Iterator[str]:
-        """The names that lead from a resource that is a stack to what has failed first in it."""
+        """The names that lead from a resource that is a stack to the first failure inside."""
         while row is not None and row.token is not None:
             stack = self._reader.stack(row.token)
             traversal = self._reader.traversal(stack.traversal_id or '') if stack is not None else None
@@ -172,7 +172,7 @@ class Explanation:
             row = next((each for each in rows if each.status is Status.FAILED), None)
 
     def _counts(self, traversal: Traversal) -> dict[str, int]:
-        """How many nodes are in which state; nodes of a traversal that is over may have been removed already."""
+        """The number of nodes in each state. Nodes of an ended traversal may have been removed already."""
         stored = self._reader.node_counts(traversal.id)
         attended = self._reader.frontier_counts(traversal.id)
         total = max(traversal.node_count, sum(stored.values()))
@@ -214,7 +214,7 @@ def traversal_document(traversal: Traversal, now: float) -> Document:
 
 
 def frontier_document(node: FrontierNode) -> Document:
-    """A node that may be worked on now, and what it waits for."""
+    """A ready node, and the reason why it waits."""
     # A retry without any attempt only says that nothing was called yet.
     retry = node.retry if node.retry is not None and node.retry.attempts else None
     waits = 'paused' if node.hook else 'backing off' if retry else 'parked' if node.is_parked else 'ready'
@@ -247,7 +247,7 @@ def frontier_document(node: FrontierNode) -> Document:
 
 
 def _is_searched_for(node: FrontierNode) -> bool:
-    """Whether it is waited for what a creation may still make that ended without an answer."""
+    """Return True if the traversal waits for an object that a lost creation may still produce."""
     return node.search_until is not None and node.action is Action.DELETE
 
 
@@ -267,7 +267,7 @@ def _rounded(seconds: float | None) -> float | None:
 def _summary(
     stack: Stack, traversal: Traversal, counts: Mapping[str, int], nodes: list[FrontierNode], now: float
 ) -> str:
-    """The state of affairs in a sentence."""
+    """The state of a stack in a sentence."""
     what = f'{traversal.action} of stack {stack.name}'
     if traversal.status is not TraversalStatus.RUNNING:
         reason = f': {traversal.reason}' if traversal.reason else ''
@@ -285,7 +285,7 @@ def _summary(
     if searched and len(searched) == counts['ready'] + counts['claimed'] + counts['parked']:
         until = formats.moment(max(node.search_until or 0.0 for node in searched))
         names = ', '.join(node.name or '' for node in searched[:5])
-        return f'{progress}; it waits until {until} for what lost creations of {names} may still make.'
+        return f'{progress}; it waits until {until} for objects that lost creations of {names} may still produce.'
     if not nodes:
         return f'{progress}; nothing is ready at this moment.'
     shown = ', '.join(node.name or node.phase.value for node in nodes[:5])

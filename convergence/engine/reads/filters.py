@@ -28,7 +28,7 @@ _STACK_COLUMNS = {
     'parent': 'parent_id',
 }
 _PARENT = ('owner_id', 'parent')
-"""Fields of a stack that name the one in which it is nested: whoever filters by one of them wants nested stacks."""
+"""Fields that name the parent stack: a filter by one of them includes nested stacks."""
 
 _ALWAYS_NULL = ('stack_owner', 'stack_user_project_id', 'username')
 """Fields of a stack that nothing has a value for here: a filter for one of them selects nothing."""
@@ -56,10 +56,10 @@ _RESOURCE_FILTERS = (
 
 
 def stack_query(project_id: str, query: StackQuery, hidden_tags: Collection[str] = ()) -> StackFilter:
-    """The query as the database understands it.
+    """The query in the terms of the database.
 
-    :param hidden_tags: stacks with one of these are left out unless the query asks for hidden ones.
-    :raises Invalid: an argument makes no sense; the text names it.
+    :param hidden_tags: stacks with one of these tags are left out unless the query includes hidden ones.
+    :raises Invalid: an argument is invalid; the text names it.
     """
     keys = _sort_keys(query.sort_keys, STACK_SORT_KEYS)
     asked = _filters(query.filters, _STACK_FILTERS)
@@ -93,7 +93,7 @@ def stack_query(project_id: str, query: StackQuery, hidden_tags: Collection[str]
 
 
 def event_page(stack: Stack, query: EventQuery) -> EventPage:
-    """The query as the database understands it; a stack itself is known by its name and type.
+    """The event query in the terms of the database; name and type select the stack itself.
 
     :raises Invalid: an argument makes no sense; the text names it.
     """
@@ -122,14 +122,14 @@ def values_of(wanted: Any) -> list[str]:
 
 
 def in_state(action: Action, status: Status, states: Sequence[StateFilter] | None) -> bool:
-    """Whether a state is one of the wanted ones."""
+    """Return True if a state is one of the selected ones."""
     return states is None or any(
         wanted != (None, None) and wanted[0] in (None, action) and wanted[1] in (None, status) for wanted in states
     )
 
 
 def resource_filters(filters: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    """The filters of a list of resources: the wanted values by name.
+    """The filters of a list of resources: the selected values by name.
 
     :raises Invalid: there is no such filter; the text names it.
     """
@@ -137,7 +137,7 @@ def resource_filters(filters: Mapping[str, Any] | None) -> dict[str, list[str]]:
 
 
 def resource_states(filters: Mapping[str, list[str]]) -> list[StateFilter] | None:
-    """The states that the filters of a list of resources want; None: all."""
+    """The states that the filters of a list of resources select; None: all."""
     return _states(filters, *_RESOURCE_STATES)
 
 
@@ -161,7 +161,7 @@ def _words(tags: list[str] | str | None) -> list[str]:
 
 def _filters(filters: Mapping[str, Any] | None, known: Collection[str]) -> dict[str, list[str]]:
     if filters is not None and not isinstance(filters, Mapping):
-        raise errors.Invalid(f'filters: a map is wanted, not {type_name(filters)}')
+        raise errors.Invalid(f'filters: expected a map, not {type_name(filters)}')
     for name in filters or {}:
         if name not in known:
             raise errors.Invalid(f'filters: there is no filter {name}{did_you_mean(name, known)}')
@@ -171,7 +171,7 @@ def _filters(filters: Mapping[str, Any] | None, known: Collection[str]) -> dict[
 def _states(
     filters: Mapping[str, list[str]], action_names: Sequence[str], status_names: Sequence[str]
 ) -> list[StateFilter] | None:
-    """The wanted states: ``COMPLETE`` of any action, or ``CREATE_COMPLETE``; nothing known wants nothing."""
+    """The selected states: ``COMPLETE`` of any action, or ``CREATE_COMPLETE``; an unknown state selects none."""
     actions = [value for name in action_names for value in filters.get(name, ())]
     statuses = [value for name in status_names for value in filters.get(name, ())]
     if not any(name in filters for name in (*action_names, *status_names)):
@@ -214,9 +214,9 @@ def _descending(direction: str | None, *, unsaid: bool) -> bool:
 
 
 def limit_of(limit: Any) -> int | None:
-    """How many are wanted at most; None: all.
+    """The maximum number of results; None: no limit.
 
-    :raises Invalid: it is no whole number that is not negative.
+    :raises Invalid: it is not a whole number of at least 0.
     """
     if limit is None:
         return None

@@ -1,4 +1,4 @@
-"""What the callers of the engine get to see: rows and values as the documents of the field's RPC."""
+"""Formats rows and values as the documents of the field's RPC."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def moment(seconds: float | None) -> str | None:
 
 
 def identity(stack: Stack, path: str = '') -> Document:
-    """How the RPC names a stack, or with a path something that belongs to it."""
+    """The identity of a stack in the RPC, or with a path, of a part of it."""
     return {'tenant': stack.project_id, 'stack_name': stack.name, 'stack_id': stack.id, 'path': path}
 
 
 def resource_identity(stack: Stack, name: str) -> Document:
-    """How the RPC names a resource."""
+    """The identity of a resource in the RPC."""
     return identity(stack, f'/resources/{name}')
 
 
@@ -107,7 +107,7 @@ def condition(found: Condition) -> Document:
 
 
 def drift_summary(summary: DriftSummary) -> Document:
-    """What is known of the objects of a stack, in figures."""
+    """The numbers of observed and drifted objects of a stack."""
     return {
         'observed': summary.observed,
         'seen': summary.seen,
@@ -136,7 +136,7 @@ def output_value(output: template.OutputDefinition, value: Json, error: str | No
 
 
 def parameter_schema(parameter: template.Parameter) -> Document:
-    """What a template says about a parameter, and the value given for it."""
+    """The declaration of a parameter, with its given value."""
     document: Document = {
         'Type': PARAMETER_TYPES[parameter.type],
         'Description': parameter.description,
@@ -144,7 +144,7 @@ def parameter_schema(parameter: template.Parameter) -> Document:
         'Label': parameter.label or parameter.name,
     }
     if parameter.default is not None:
-        document['Default'] = parameter.written_default  # whoever asks has sent the template in which it stands
+        document['Default'] = parameter.written_default  # not masked: the caller has sent the template that contains it
     if parameter.has_value and parameter.source is not Source.TEMPLATE:
         document['Value'] = parameter.masked()
     if parameter.immutable:
@@ -179,7 +179,7 @@ def _constraint(kind: str, argument: Json) -> Document:
 
 
 def sent_environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter]) -> Document:
-    """An environment as it is told to whoever has just sent it; see `environment`."""
+    """The environment that the caller has just sent; see `environment`."""
     document = environment(sections, parameters)
     del document['encrypted_param_names']
     return document
@@ -188,12 +188,12 @@ def sent_environment(sections: Mapping[str, Json], parameters: Mapping[str, temp
 def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None) -> Document:
     """An environment with all of its sections; the values of hidden parameters are masked.
 
-    So are those of parameters that the template does not declare: an environment that several stacks share has values
-    of others, and nobody here knows which of them are hidden there.
+    Also masked are values of parameters that the template does not declare: an environment that several stacks share
+    has
+    values for other stacks, and it is unknown here which of them are hidden there. The same holds for values that the
+    environment calls encrypted.
 
-    Those that it calls encrypted are, too: whoever says so means a secret.
-
-    :param parameters: what the template declares; where that is not known (None), every value is masked.
+    :param parameters: the declared parameters; None: unknown, so every value is masked.
     """
     shown: Document = {**_SECTIONS, **sections}
     if isinstance(shown['resource_registry'], dict):
@@ -209,9 +209,9 @@ def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.
 def environment_file(
     text: str, sections: Mapping[str, Json], parameters: Mapping[str, template.Parameter] | None
 ) -> str:
-    """A file of an environment as it was sent; where something in it is masked, its sections anew, as JSON.
+    """An environment file as it was sent; if something in it is masked, its sections as new JSON.
 
-    :param sections: what stands in it.
+    :param sections: the content of the file.
     :param parameters: as for `environment`.
     """
     masked = environment(sections, parameters)
@@ -224,11 +224,11 @@ def _shown(name: str, value: Json, parameters: Mapping[str, template.Parameter] 
     return MASK if declared is None or declared.hidden else value
 
 
-# --- what cannot be read --------------------------------------------------------------------------------------
+# --- unreadable values ----------------------------------------------------------------------------------------
 
 
 def unreadable_resource(row: Resource) -> Document:
-    """A row in which something cannot be read, and what can be done about it."""
+    """A row with an unreadable value, and the remedy."""
     return {
         'resource_name': row.name,
         'resource_type': row.shown_type,
@@ -240,7 +240,7 @@ def unreadable_resource(row: Resource) -> Document:
 
 
 def unreadable_template(part: str) -> Document:
-    """That a goal of a stack cannot be read, and what can be done about it."""
+    """An unreadable goal of a stack, and the remedy."""
     back = 'It cannot be rolled back' if part != 'template' else 'Its outputs and parameters cannot be shown'
     return {
         'resource_name': None,
@@ -256,10 +256,10 @@ def unreadable_template(part: str) -> Document:
 
 
 def _reason(row: Resource) -> str:
-    """Why a resource is in its state; and, where its row is damaged, that first."""
+    """The status reason of a resource, after a note if its row is damaged."""
     if not row.damaged:
         return row.status_reason
-    damage = f'What is stored of it cannot be read ({", ".join(row.damaged)})'
+    damage = f'Stored values are unreadable ({", ".join(row.damaged)})'
     return f'{damage}; {row.status_reason}' if row.status_reason else damage
 
 
@@ -289,9 +289,9 @@ def resource_summary(member: ShownMember, required_by: Iterable[str]) -> Documen
 
 
 def attributes(row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
-    """The attributes of a resource as they were last read.
+    """The attributes of a resource at their last reading.
 
-    :param wanted: names that are to be there in any case; null where the attribute was never read.
+    :param wanted: names that the result always contains, with null for attributes that were never read.
     """
     shown: dict[str, Json] = dict.fromkeys(wanted)
     if row.output is None:
@@ -308,7 +308,7 @@ def attributes(row: Resource, wanted: Iterable[str] = ()) -> dict[str, Json]:
 
 
 def event(stack: Stack, row: Event) -> Document:
-    """Something that happened to a stack or to one of its resources."""
+    """An event of a stack or of one of its resources."""
     name = row.resource_name if row.resource_name is not None else stack.name
     return {
         'event_identity': identity(stack, f'/resources/{name}/events/{row.id}'),
@@ -349,5 +349,5 @@ def _exact_moment(seconds: float) -> str:
 
 
 def state(action: Action | None, status: str | None) -> str | None:
-    """``ACTION_STATUS``, as people read it."""
+    """``ACTION_STATUS``."""
     return f'{action}_{status}' if action and status else None

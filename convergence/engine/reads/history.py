@@ -1,4 +1,4 @@
-"""What was done with a stack, and what depends on what in it."""
+"""The operations on a stack, and the graph of its resources."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class HistoryReads(Reading[StackReader]):
     ) -> list[Document]:
         """The operations on a stack, the newest first.
 
-        :param limit: how many; None: `NEWEST`.
-        :param nested_depth: how many levels of nested stacks to go down; None: none. Else each operation has the
-            `path` that leads to its stack, empty for the one that was asked about.
+        :param limit: maximum number; None: `NEWEST`.
+        :param nested_depth: number of levels of nested stacks to include; None: none. With it each operation has the
+            `path`
+        of its stack, empty for the stack itself.
         """
         if limit is not None and limit < 0:
             raise errors.Invalid(f'limit: {limit} is less than 0')
@@ -58,14 +59,17 @@ class HistoryReads(Reading[StackReader]):
     def stack_graph(
         self, context: Caller, stack_identity: Mapping[str, Any], nested_depth: int | None = None
     ) -> Document:
-        """The resources of a stack and what needs what.
+        """The resources of a stack and their dependencies.
 
-        :param nested_depth: how many levels of nested stacks to go down; None: none. The names of what is in them are
-            paths, with slashes, and a resource that is a stack needs all that is in it.
-        :returns: `nodes`, each with `name`, `type`, `status` (null: not begun), `reason`, `is_planned`, whether the
-            current operation is to visit it, or has, as long as that is known, and `changed_outside`, how its object
-            is known to have changed outside of the stack (null: it is not known to have); first what is wanted, in
-            the order of the template, then what is left of older templates. `edges`: `from` needs `to`.
+        :param nested_depth: number of levels of nested stacks to include; None: none. The names of nested resources are
+        paths, with slashes, and a resource that is a stack needs all resources in it.
+        :returns: `nodes`, each with `name`, `type`, `status` (null: not started), `reason`, `is_planned` (True if the
+            current
+        operation visits or visited it, while that is known), and `changed_outside`, the reason of its drift (null: no
+        known
+        drift); first the resources of the goal in the order of the template, then leftovers of older templates.
+        `edges`:
+        `from` needs `to`.
         """
         stack = self._stack(context, stack_identity)
         nodes, edges = self._graph(stack, '')
@@ -80,7 +84,7 @@ class HistoryReads(Reading[StackReader]):
     def _graph(self, stack: Stack, lead: str) -> tuple[list[Document], list[Document]]:
         """The nodes and edges of one stack.
 
-        :param lead: what stands in front of each name.
+        :param lead: prefix of each name.
         """
         compiled = self._compiled(stack)
         wanted = compiled.goal.definitions if compiled is not None else {}
@@ -116,7 +120,7 @@ class HistoryReads(Reading[StackReader]):
         return {each.row.id: each.observation.reason for each in drifted}
 
     def _planned(self, stack: Stack) -> set[str | None]:
-        """What the current operation visits in order to make it as it is wanted; forgotten some time after its end."""
+        """The resources that the current operation visits to reach its goal; forgotten some time after its end."""
         nodes = self._reader.nodes(stack.traversal_id) if stack.traversal_id else []
         return {node.name for node in nodes if node.phase is Phase.UPDATE}
 
@@ -135,17 +139,18 @@ def _node(name: str, kind: str, row: Resource | None) -> Document:
 
 
 class ProgressReads:
-    """Whether the installation gets on with its work. Concerns no project, and tells nothing of any."""
+    """The health of the installation. It concerns no project, and reveals nothing of any."""
 
     def __init__(self, overview: Overview, roster: RosterPort) -> None:
         self._overview = overview
         self._roster = roster
 
     def get_progress(self, context: Caller) -> Document:
-        """Counts of processes and operations, and what they amount to. The API shows them to anybody who asks.
+        """Counts of processes and operations, and a verdict. The API shows them to every caller.
 
-        :returns: `status`, ``ok`` or ``stuck``; `reasons`, sentences; `engines` and `workers` that are up;
-            `operations` in progress, `stalled` ones that make no progress, `late` ones past their deadline.
+        :returns: `status`, ``ok`` or ``stuck``; `reasons`, sentences; numbers of running `engines` and `workers`;
+            numbers of
+        `operations` in progress, of `stalled` ones without progress, and of `late` ones past their deadline.
         """
         up = [service.kind for service in self._roster.services() if service.is_up]
         found = self._overview.operations()

@@ -1,4 +1,4 @@
-"""What callers may ask about templates, resource types and the processes of the installation."""
+"""Reads templates, resource types and the processes of the installation."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from convergence.template.versions import DIALECTS, by_full_name
 
 
 class InstallationReads:
-    """Questions that concern no stack.
+    """Reading operations that concern no stack.
 
     :param version: of this installation.
-    :param has_database: whether this engine has reached its database within its lease.
-    :param workers: where types are asked; None: nowhere.
-    :param credentials: the rows of those that requests bring.
+    :param has_database: returns True if this engine has reached its database within its lease.
+    :param workers: sends questions to resource types; None: no questions.
+    :param credentials: the rows of credentials that requests supply.
     """
 
     def __init__(
@@ -71,18 +71,19 @@ class InstallationReads:
         ignorable_errors: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """What a template declares; parameters need no values.
+        """Validate a template, and show its declarations. Parameters need no values.
 
-        Types say whether there can be objects with properties whose values are all known; what they could not be asked
-        about is a warning.
+        Resource types also check if objects with the given properties can exist, where all values are known. A check
+        that
+        could not be made is a warning.
 
         :param params: an environment.
-        :param environment_files: names among the `files`; what they say, merged, wins over `params`.
-        :param show_nested: also what the templates of nested stacks declare: ``NestedParameters``, by resource.
-        :param ignorable_errors: numbers of errors that shall be none; 99001: a resource type is not there.
-        :param credentials: made for this request, with which types ask their services.
-        :returns: `WANTS_CREDENTIALS` in it where more could be told with some.
-        :raises StackValidationFailed: carries everything that is wrong with the template.
+        :param environment_files: names among the `files`; their merged content overrides `params`.
+        :param show_nested: also show the declarations of nested templates: ``NestedParameters``, by resource.
+        :param ignorable_errors: numbers of errors to ignore; 99001: a resource type is unknown.
+        :param credentials: supplied by this request; types query their services with them.
+        :returns: with `WANTS_CREDENTIALS` in it if credentials would allow more checks.
+        :raises StackValidationFailed: carries all problems of the template.
         :raises Invalid: a number is that of no error.
         """
         ignored = _ignored(ignorable_errors)
@@ -111,9 +112,9 @@ class InstallationReads:
     def _doubts(
         self, context: Caller, compiled: Compiled, submission: Submission, inquiry: Inquiry
     ) -> list[errors.Problem]:
-        """What types could not be asked about.
+        """The checks of resource types that could not be made.
 
-        :raises StackValidationFailed: a type says that there can be no such object; carries all that was said.
+        :raises StackValidationFailed: a type says that no such object can exist; carries all such answers.
         """
         if self._workers is None:
             return []
@@ -146,7 +147,7 @@ class InstallationReads:
         return {**document, 'ParameterGroups': groups} if groups else document
 
     def _nested_parameters(self, foreseen: Iterable[PreviewedStack]) -> Document:
-        """What the templates of nested stacks declare, by the names of the resources whose objects they are."""
+        """The declarations of nested templates, by the names of their resources."""
         documents: Document = {}
         for each in foreseen:
             below = self._nested_parameters(each.below)
@@ -166,9 +167,9 @@ class InstallationReads:
     ) -> list[Any]:
         """The names of the types that the caller may use, sorted; with descriptions, maps of name and description.
 
-        :param support_status: only types of this status; otherwise all but those that are ``HIDDEN``.
-        :param type_name: a regular expression for the beginning of the name.
-        :raises Invalid: `type_name` is no regular expression that can be used, or there is no such status.
+        :param support_status: only types of this status; by default all that are not ``HIDDEN``.
+        :param type_name: a regular expression that the beginning of the name matches.
+        :raises Invalid: `type_name` is no usable regular expression, or there is no such status.
         """
         permits = Permits.of(context)
         names: Sequence[str] = [
@@ -239,9 +240,9 @@ class InstallationReads:
     def list_template_functions(
         self, context: Caller, template_version: str, with_condition: bool = False
     ) -> list[Document]:
-        """The functions of a version of the language, with what they give.
+        """The functions of a version of the language, with descriptions.
 
-        :param with_condition: also those that only conditions are made of.
+        :param with_condition: also functions that only conditions can use.
         :raises EntityNotFound: there is no such version.
         """
         version = by_full_name().get(template_version)
@@ -253,11 +254,11 @@ class InstallationReads:
         ]
 
     def list_services(self, context: Caller) -> list[Document]:
-        """The processes of the installation, and whether they are alive."""
+        """The processes of the installation, with their state."""
         return [formats.service(row) for row in self._roster.services()]
 
     def get_revision(self, context: Caller) -> str:
-        """The version of this installation. An engine that can do its work answers; readiness is asked by this.
+        """The version of this installation. Readiness probes use it: only an engine that can work answers.
 
         :raises DatabaseUnavailable: no heartbeat of this engine was stored within its lease.
         """
@@ -269,7 +270,7 @@ class InstallationReads:
 
 
 def _all(stacks: Iterable[PreviewedStack]) -> Iterator[Compiled]:
-    """The templates of nested stacks, and of those in them."""
+    """All nested templates, on every level."""
     for each in stacks:
         yield each.compiled
         yield from _all(each.below)

@@ -1,4 +1,4 @@
-"""The resources of a stack and of those nested in it, read by the same few statements however many there are."""
+"""The resources of a stack and of the stacks nested in it, read by a constant number of statements for each level."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from convergence.db.repositories.reads.stacks import StackReader, in_service
 class ShownMember:
     """A resource as it is shown.
 
-    :param stack: the one that it belongs to.
-    :param parent_resource: name of the resource whose object that stack is; None where it is in no other.
+    :param stack: the stack that contains it.
+    :param parent_resource: name of the resource whose object that stack is; None if the stack is not nested.
     :param nested: the stack that is the object of this resource.
     """
 
@@ -27,11 +27,11 @@ class ShownMember:
 
 @dataclass(frozen=True, slots=True)
 class ShownTree:
-    """A stack and those that are nested in it, as far down as was asked.
+    """A stack and its nested stacks, down to a requested depth.
 
-    :param depth: how many levels of nested stacks are shown.
+    :param depth: number of levels of nested stacks that are shown.
     :param rows: for each shown stack the rows that are, or will be, in service, by name.
-    :param nested: by row the stack that is its object, also one level below what is shown.
+    :param nested: for each row the stack that is its object, also one level below the shown ones.
     """
 
     top: Stack
@@ -53,11 +53,11 @@ class ShownTree:
         return cls(top, depth, parent_resource_of(reader, top), rows, nested)
 
     def members(self) -> Iterator[ShownMember]:
-        """All resources: of each stack by name, and behind a nested stack those that are in it."""
+        """All resources: of each stack by name, each nested stack followed by the resources in it."""
         yield from self._of(self.top, self.parent_resource, self.depth)
 
     def stacks(self) -> list[Stack]:
-        """The stacks whose resources are shown, the one that was asked for apart."""
+        """The stacks whose resources are shown, without the outermost one."""
         return [stack for stack in self.nested.values() if stack.id in self.rows]
 
     def _of(self, stack: Stack, parent_resource: str | None, depth: int) -> Iterator[ShownMember]:
@@ -70,9 +70,9 @@ class ShownTree:
 
 
 class Pages:
-    """The resources of one stack alone, by name, read some at a time: their rows are never all in memory.
+    """The resources of one stack, by name, read in batches: the rows are never all in memory.
 
-    :param after: a name; only those behind it are wanted. There need be no resource of that name (any more).
+    :param after: yield only resources whose names follow this name; it need not exist.
     """
 
     def __init__(self, reader: StackReader, stack: Stack, after: str | None = None) -> None:
@@ -83,7 +83,7 @@ class Pages:
         self._wanted = self.names if after is None else self.names[bisect_right(self.names, after) :]
 
     def members(self, at_once: int) -> Iterator[list[ShownMember]]:
-        """The wanted ones, `at_once` at a time."""
+        """The selected rows, `at_once` at a time."""
         for begin in range(0, len(self._wanted), at_once):
             names = self._wanted[begin : begin + at_once]
             rows = in_service(self._reader.resources_named(self._stack.id, names), self._stack.template_id)
@@ -96,6 +96,6 @@ class Pages:
 
 
 def parent_resource_of(reader: StackReader, stack: Stack) -> str | None:
-    """Name of the resource whose object a stack is; None where it is in no other."""
+    """Name of the resource whose object a stack is; None if the stack is not nested."""
     row = reader.resource(stack.parent_resource_id) if stack.parent_resource_id is not None else None
     return row.name if row is not None else None

@@ -1,4 +1,4 @@
-"""What nested stacks tell to the stacks that they are in."""
+"""The values that nested stacks provide to their parent stacks."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class NestedReads:
         self._compiler = compiler
 
     def read_nested_stack(self, context: Caller, stack_id: str) -> Document:
-        """What a nested stack tells to others: the fields of `NestedValues`.
+        """The values of a nested stack: the fields of `NestedValues`.
 
-        :raises EntityNotFound: it is gone.
+        :raises EntityNotFound: the stack is gone.
         """
         return self.told(stack_id)
 
@@ -77,15 +77,15 @@ def _told(row: Resource) -> Document:
 
 
 def is_out_of_date(row: Resource) -> bool:
-    """Whether the nested stack that is the object of a row has got another goal since the row was told of it."""
+    """Return True if a row's nested stack has another goal than when the row read its values."""
     return is_doubted(row) and row.output is not None and row.status is Status.COMPLETE and row.owner is None
 
 
 def as_it_is(stack: Stack, row: Resource, kind: ResourceType[Any], told: Document) -> Resource:
-    """A row that `is_out_of_date`, with what its nested stack tells now.
+    """A row that `is_out_of_date`, with the present values of its nested stack.
 
-    :param stack: the one that it is in.
-    :param told: what `NestedReads.read_nested_stack` has answered.
+    :param stack: the stack that contains the row.
+    :param told: the answer of `NestedReads.read_nested_stack`.
     """
     assert row.output is not None
     call = build_call(kind, Subject.of(stack, row), row.properties, strictness=Strictness.LENIENT)
@@ -106,12 +106,12 @@ def as_it_is(stack: Stack, row: Resource, kind: ResourceType[Any], told: Documen
 
 
 class _ReadOnly(NoNestedStack):
-    """What a nested stack has told."""
+    """The present values of a nested stack, for reading only."""
 
     def __init__(self, values: NestedValues) -> None:
         self._values = values
 
     @override
     def values(self) -> NestedValues:
-        """What it has told."""
+        """The values."""
         return self._values

@@ -1,4 +1,4 @@
-"""How far an operation is, what it waits for and since when: structured, for those outside, as `explain` says it."""
+"""The progress of an operation, and the nodes it waits for, as structured data for notifications."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from convergence.engine.reads.explain import Explanation, frontier_document
 from convergence.engine.reads.formats import moment
 
 NAMED = 20
-"""How many nodes are told; who has more to wait for needs their number."""
+"""Maximum number of nodes listed; with more nodes their number says more."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldProgress:
-    """How far the current operation of a stack is.
+    """The progress of the current operation of a stack.
 
-    :param done: steps that are done, of `total`.
-    :param details: what those outside are told, under the key ``progress``.
+    :param done: number of finished steps, of `total`.
+    :param details: data for notifications, under the key ``progress``.
     """
 
     done: int
@@ -54,7 +54,7 @@ def progress_of(reader: StackReader, stack_id: str, stalled_at: float | None) ->
 
 
 def stall_of(reader: ReaderPort, traversal_id: str, since: float, text: str) -> Document:
-    """That an operation makes no progress, for those outside.
+    """Data for a notification that an operation makes no progress.
 
     :param text: the same in words.
     """

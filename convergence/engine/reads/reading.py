@@ -1,6 +1,6 @@
-"""What all reading operations share. Nothing here changes anything.
+"""The base of all reading operations. They change nothing.
 
-Every question is about the caller's own project: a stack of another project does not exist for the caller. Arguments
+Every operation concerns the caller's own project: a stack of another project does not exist for the caller. Arguments
 and answers are those of the field's RPC operations of the same names.
 """
 
@@ -28,7 +28,7 @@ ReaderT = TypeVar('ReaderT', bound=ReaderPort)
 
 
 class Reading(Generic[ReaderT]):
-    """What the operations that read stacks share."""
+    """The base of the operations that read stacks."""
 
     def __init__(self, reader: ReaderT, compiler: TemplateCompiler) -> None:
         self._reader = reader
@@ -53,7 +53,7 @@ class Reading(Generic[ReaderT]):
         return stack
 
     def _template(self, stack: Stack) -> Template:
-        """The goal of a stack as it is stored.
+        """The stored goal of a stack.
 
         :raises EntityNotFound: it has none (any more).
         """
@@ -63,7 +63,7 @@ class Reading(Generic[ReaderT]):
         return row
 
     def _compiled(self, stack: Stack) -> template.Compiled | None:
-        """The goal of a stack; None where it cannot be read any more, which must not hide the stack itself."""
+        """The goal of a stack; None if it is unreadable, because the stack itself must still be shown."""
         if stack.template_id is None:
             return None
         try:
@@ -74,16 +74,18 @@ class Reading(Generic[ReaderT]):
             errors.RequestLimitExceeded,
             errors.GoalUnreadable,
         ) as error:
-            LOG.warning('Stack %s is shown without its template: %s', stack.id, type(error).__name__)
+            LOG.warning(
+                'Showing stack %s without its template, which is unreadable: %s', stack.id, type(error).__name__
+            )
             return None
 
     def _shown(self, stack: Stack, names: Iterable[str]) -> dict[str, Resource]:
-        """For some names the row that the caller is to be shown."""
+        """The shown rows of some names."""
         rows = in_service(self._reader.resources_named(stack.id, list(names)), stack.template_id)
         return {name: self._up_to_date(stack, row) for name, row in rows.items()}
 
     def _up_to_date(self, stack: Stack, row: Resource) -> Resource:
-        """A row with what its nested stack tells now, where that has changed since the row was told."""
+        """A row with the present values of its nested stack, if they have changed since the row read them."""
         types = self._compiler.types
         if row.type not in types or not types.nests(row.type) or not is_out_of_date(row):
             return row
@@ -91,7 +93,11 @@ class Reading(Generic[ReaderT]):
             told = NestedReads(self._reader, self._compiler).told(row.token or '')
             return as_it_is(stack, row, types.get(row.type), told)
         except errors.ConvergenceError as error:
-            LOG.warning('Resource %s is shown as it was told last: %s', row.id, type(error).__name__)
+            LOG.warning(
+                'Showing the last known values of resource %s; its nested stack is unreadable: %s',
+                row.id,
+                type(error).__name__,
+            )
             return row
 
     def _referred(self, stack: Stack, encoded: Iterable[Json]) -> dict[str, Resource]:
@@ -103,10 +109,11 @@ class Reading(Generic[ReaderT]):
         return self._shown(stack, names) if names else {}
 
     def _hides(self, rows: Mapping[str, Resource], goal: Mapping[str, Definition]) -> IsAsked:
-        """Which attributes may tell what is computed from hidden parameters: by the goal, or by what rows came from.
+        """The attributes that may contain values computed from hidden parameters, by the goal or by the sources of the
+        rows.
 
-        :param rows: those of the resources that are asked.
-        :param goal: what the goal says of them.
+        :param rows: rows of the resources that are read.
+        :param goal: their definitions in the goal.
         """
 
         def hides(name: str, attribute: str | None) -> bool:
@@ -117,10 +124,10 @@ class Reading(Generic[ReaderT]):
         return hides
 
     def _outputs_of(self, stack: Stack, encoded: Iterable[Json]) -> dict[str, Output]:
-        """What is known of the resources that encoded values refer to."""
+        """The known values of the resources that encoded values refer to."""
         return outputs_of(self._referred(stack, encoded))
 
 
 def outputs_of(rows: Mapping[str, Resource]) -> dict[str, Output]:
-    """What rows hand to others, by name."""
+    """The outputs of rows, by name."""
     return {name: row.output for name, row in rows.items() if row.output is not None}

@@ -1,4 +1,4 @@
-"""The metadata of a resource as it is shown: what its template says, and what signals have added to it."""
+"""The metadata of a resource as it is shown: from its template, with the additions of signals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def with_signals(
     types: Registry,
     software: SoftwareRowsPort | None = None,
 ) -> Json:
-    """The metadata as the resource's type shows it: that of the template, and what signals, or others, have added.
+    """The metadata as the resource's type shows it: from the template, with additions of signals and others.
 
-    :param software: where software configurations and deployments are kept.
+    :param software: stores software configurations and deployments.
     """
     if row.type not in types or not types.get(row.type).implements('metadata'):
         return metadata
@@ -46,7 +46,7 @@ def with_signals(
         return kind.metadata(replace(call, software=ProjectSoftware(software, stack.project_id)))
     except Exception:
         LOG.warning(
-            'The type of %s has failed to add its signals to the metadata, which is shown without them',
+            'Type of resource %s failed to add signals to the metadata; showing the metadata without them',
             row.name,
             exc_info=True,
         )

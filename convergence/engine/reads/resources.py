@@ -1,4 +1,4 @@
-"""What callers may ask about the resources of a stack, and about what happened to them."""
+"""Reads resources and events of stacks."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _BEGINNINGS = [(action, Status.IN_PROGRESS) for action in (Action.CREATE, Action
 
 
 class ResourceReads(Reading[StackReader]):
-    """Questions about single resources and about events.
+    """Reading operations on single resources and on events.
 
-    :param software: where software configurations and deployments are kept.
-    :param objects: what is known of objects.
-    :param workers: where attributes are read that are asked for now; None: nowhere.
+    :param software: stores software configurations and deployments.
+    :param objects: reads the observations of objects.
+    :param workers: reads live attributes; None: they are not read.
     """
 
     def __init__(
@@ -82,20 +82,21 @@ class ResourceReads(Reading[StackReader]):
     ) -> list[Document]:
         """The resources of a stack, by name: for each name the row that is, or will be, in service.
 
-        :param nested_depth: how many levels of nested stacks to descend into: their resources follow the one whose
-            object they are in.
-        :param filters: wanted values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
-            ``physical_resource_id``; a value may be a list.
-        :param limit: so many of them at most.
-        :param marker: name of the last resource of the page before. It may have gone meanwhile.
-        :raises Invalid: there is no such filter, or a page of nested stacks is asked for.
+        :param nested_depth: number of levels of nested stacks to include: their resources follow the resource whose
+            object
+        they are in.
+        :param filters: selected values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
+        ``physical_resource_id``; a value may be a list.
+        :param limit: maximum number of resources.
+        :param marker: name of the last resource of the page before. It need not exist any more.
+        :raises Invalid: there is no such filter, or the request combines pages and nested stacks.
         """
         stack = self._stack(context, stack_identity)
         wanted, most, depth = resource_filters(filters), limit_of(limit), max(0, int(nested_depth or 0))
         if depth:
             if most is not None or marker is not None:
                 raise errors.Invalid(
-                    'limit and marker: resources of nested stacks are not listed in pages; ask each stack'
+                    'limit and marker: resources of nested stacks are not listed in pages; query each stack'
                 )
             return self._list_tree(stack, depth, wanted, with_detail)
         pages = Pages(self._reader, stack, marker)
@@ -142,11 +143,12 @@ class ResourceReads(Reading[StackReader]):
     ) -> Document:
         """Everything about one resource.
 
-        What is live of its attributes is read now. What cannot be read now is shown as it was when it was read last,
-        and `attributes_not_read` says why.
+        Live attributes are read now. An attribute that cannot be read now is shown with its last known value, and
+        `attributes_not_read` gives the reason.
 
-        :param with_attr: names of attributes that are to be in the answer even if they were never read; these are read
-            now, too, and so is ``show`` where it is among them.
+        :param with_attr: names of attributes that the answer contains even if they were never read; these are read now,
+            too,
+        and so is ``show`` if it is among them.
         :raises ResourceNotFound: the stack has no such resource.
         """
         stack = self._stack(context, stack_identity)
@@ -173,10 +175,10 @@ class ResourceReads(Reading[StackReader]):
     def list_events(
         self, context: Caller, stack_identity: Mapping[str, Any], query: EventQuery | None = None
     ) -> list[Document]:
-        """What happened to a stack and its resources, oldest first unless the query says otherwise.
+        """The events of a stack and its resources, oldest first unless the query requests another order.
 
         :raises EntityNotFound: the marker is not (any more) an event of the stack.
-        :raises Invalid: the query makes no sense; the text names the argument.
+        :raises Invalid: the query is invalid; the text names the argument.
         """
         asked = query or EventQuery()
         stack = self._stack(context, stack_identity)
@@ -201,9 +203,9 @@ class ResourceReads(Reading[StackReader]):
     # --- parts ------------------------------------------------------------------------------------------------
 
     def _properties_at(self, event: Event) -> dict[str, Json]:
-        """The properties that a resource had, or was getting, when something happened to it.
+        """The properties that a resource had, or was getting, at the time of an event.
 
-        They are those of its row, which nothing has changed since; what it was before that is not kept.
+        They are those of its row if it did not change since; earlier values are not kept.
         """
         if event.resource_name is None:
             return {}
@@ -221,7 +223,7 @@ class ResourceReads(Reading[StackReader]):
         return shown
 
     def _root(self, stack: Stack) -> Stack:
-        """The stack at the top of the tree that a stack belongs to, as long as it is known."""
+        """The root stack of a stack, as long as it is known."""
         return (self._reader.stack(stack.root_id) if stack.root_id is not None else None) or stack
 
     def _details(self, member: ShownMember, required_by: Iterable[str], outputs: Mapping[str, Output]) -> Document:
@@ -234,7 +236,7 @@ class ResourceReads(Reading[StackReader]):
         }
 
     def _read_now(self, context: Caller, stack: Stack, row: Resource, wanted: Collection[str]) -> TypeReply:
-        """Have a worker read the attributes that are not what they were when they were last read, or never were."""
+        """Have a worker read the attributes whose values are not known to be current."""
         if (
             self._workers is None
             or row.type not in self._compiler.types
@@ -256,9 +258,9 @@ class ResourceReads(Reading[StackReader]):
     def _attributes(
         self, row: Resource, wanted: Iterable[str] = (), read: Mapping[str, Json] = NOTHING_READ
     ) -> dict[str, Json]:
-        """The attributes of a resource without what nobody may see.
+        """The attributes of a resource without hidden values.
 
-        :param wanted: names that are to be there in any case, besides those that its type declares.
+        :param wanted: names that the result always contains, besides those that its type declares.
         :param read: values that have been read now.
         """
         declared: tuple[str, ...] = ()
@@ -270,12 +272,12 @@ class ResourceReads(Reading[StackReader]):
         return masked
 
     def _required_by(self, stack: Stack, rows: Iterable[Resource]) -> dict[str, list[str]]:
-        """For each name those that depend on it: by the goal, or by what the rows were made from."""
+        """The dependents of each name: by the goal, or by the sources of the rows."""
         compiled = self._compiled(stack)
         return _inverted(rows, compiled.goal.definitions.values() if compiled is not None else ())
 
     def _needed_in(self, stack: Stack, names: Iterable[str]) -> dict[str, list[str]]:
-        """The same of a whole stack whose resources have these names; only rows that are in no goal are read for it."""
+        """The same for a whole stack whose resources have these names; reads only rows that are in no goal."""
         compiled = self._compiled(stack)
         goal = compiled.goal.definitions if compiled is not None else {}
         rows = in_service(
@@ -284,10 +286,11 @@ class ResourceReads(Reading[StackReader]):
         return _inverted(rows.values(), goal.values())
 
     def _needed_by(self, tree: ShownTree) -> dict[str, dict[str, list[str]]]:
-        """For each shown stack what `_required_by` says.
+        """The dependents of each name, for each shown stack.
 
-        Of a nested stack nothing is compiled: what its present operation visits, and what its rows were made from, is
-        read for all of them at once.
+        Nested stacks are not compiled: the nodes of their present operation, and the sources of their rows, are read
+        for all
+        of them at once.
         """
         nested = {stack.traversal_id: stack.id for stack in tree.stacks() if stack.traversal_id is not None}
         visited: dict[str, list[Definition]] = {}
@@ -302,9 +305,9 @@ class ResourceReads(Reading[StackReader]):
 
 
 def _inverted(rows: Iterable[Resource], wanted: Iterable[Definition]) -> dict[str, list[str]]:
-    """For each name those that depend on it.
+    """The dependents of each name.
 
-    :param wanted: the goal, as far as it is known; it wins over what rows were made from.
+    :param wanted: the goal, as far as it is known; it overrides the sources of the rows.
     """
     requires = {row.name: row.definition.requires for row in rows if row.definition is not None}
     requires.update((one.name, one.requires) for one in wanted)
@@ -316,7 +319,7 @@ def _inverted(rows: Iterable[Resource], wanted: Iterable[Definition]) -> dict[st
 
 
 def _metadata(row: Resource, outputs: Mapping[str, Output]) -> Json:
-    """The metadata of the template; empty where it depends on something that is not there."""
+    """The metadata of the template; empty if it depends on missing values."""
     if row.definition is None or not row.definition.metadata:
         return {}
     try:

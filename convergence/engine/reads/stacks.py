@@ -1,4 +1,4 @@
-"""What callers may ask about whole stacks."""
+"""Reads whole stacks."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from convergence.template.secrets import reading
 
 
 class StackReads(Reading[StackReader]):
-    """Questions about whole stacks.
+    """Reading operations on whole stacks.
 
-    :param hidden_tags: stacks with one of these tags are listed only for whoever asks for hidden ones.
-    :param objects: what is known of objects.
+    :param hidden_tags: stacks with one of these tags are listed only if the query includes hidden ones.
+    :param objects: reads the observations of objects.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class StackReads(Reading[StackReader]):
         return [formats.stack_summary(stack) for stack in self._reader.stacks(stored)]
 
     def count_stacks(self, context: Caller, query: StackQuery | None = None) -> int:
-        """How many stacks a query selects, whatever its page.
+        """The number of stacks that a query selects, regardless of its page.
 
-        :raises Invalid: the query makes no sense; the text names the argument.
+        :raises Invalid: the query is invalid; the text names the argument.
         """
         return self._reader.count_stacks(self._filter(context, query))
 
@@ -84,9 +84,10 @@ class StackReads(Reading[StackReader]):
     ) -> list[Document]:
         """Everything about one stack, as a list of one. The outputs of a deleted stack are gone.
 
-        :param resolve_outputs: whether with the values of its outputs. They cost what the resources cost that they
-            refer to, however large the stack is.
-        :param with_unreadable: whether with what of the stack cannot be read. All of its rows are read for that.
+        :param resolve_outputs: include the values of outputs. Their cost depends on the resources that they refer to,
+            not on
+        the size of the stack.
+        :param with_unreadable: include the unreadable values of the stack. Reads all of its rows.
         """
         stack = self._stack(context, stack_identity)
         summary = self._reader.summary(stack.template_id) if stack.template_id else None
@@ -115,7 +116,7 @@ class StackReads(Reading[StackReader]):
         return formats.environment(submission.environment, compiled.parameters if compiled else None)
 
     def get_files(self, context: Caller, stack_identity: Mapping[str, Any]) -> dict[str, str]:
-        """The files that came with the template of a stack, by name; in those of the environment secrets are masked."""
+        """The files of a stack's template, by name; secrets in environment files are masked."""
         stack = self._stack(context, stack_identity)
         submission = Submission.from_content(self._template(stack).content)
         if not submission.environment_files:
@@ -152,9 +153,9 @@ class StackReads(Reading[StackReader]):
         return self._outputs(stack, self._reader.summary(stack.template_id) if stack.template_id else None)
 
     def _outputs(self, stack: Stack, summary: Mapping[str, Any] | None) -> ShownOutputs:
-        """What the outputs of a stack need of its goal; of large ones the goal is read. None, where it cannot be read.
+        """The parts of the goal that its outputs need; for large ones, reads the goal. None if it is unreadable.
 
-        :param summary: of the goal, if that can be read.
+        :param summary: of the goal, if it is readable.
         """
         kept = (summary or {}).get('outputs')
         if kept is not None:
@@ -167,14 +168,15 @@ class StackReads(Reading[StackReader]):
     def _resolved(
         self, stack: Stack, goal: ShownOutputs, outputs: Collection[template.OutputDefinition]
     ) -> list[Document]:
-        """Outputs with their values. One that fails says why; the others are not concerned.
+        """Outputs with their values. An output that fails shows its error; it does not affect others.
 
-        What is computed from hidden parameters is masked. What a resource type keeps secret is not: an output is how a
-        template says that its users are to have it.
+        Values computed from hidden parameters are masked. Values that a resource type keeps secret are not: with an
+        output, the
+        template decides that its users may read them.
         """
         rows = self._referred(stack, [output.value for output in outputs])
         inputs, hides = outputs_of(rows), self._hides(rows, goal.definitions)
-        budget = Budget(STANDARD)  # of all together: whoever reads a stack waits for all of its outputs
+        budget = Budget(STANDARD)  # one limit for all outputs, because the caller waits for all of them
         documents: list[Document] = []
         for output in outputs:
             hidden = (*output.hidden, *reading(output.value, hides))

@@ -1,6 +1,6 @@
-"""Signal addresses: how they are made and revoked, and how a signal that comes with one is let in.
+"""Signal addresses: creation, revocation, and the check of signals that use them.
 
-See `convergence.signing` for what an address is.
+See `convergence.signing` for the form of an address.
 """
 
 from __future__ import annotations
@@ -25,22 +25,20 @@ from convergence.engine.signals.signals import SignalOperations
 
 LOG = logging.getLogger(__name__)
 
-REFUSED = (
-    'This address lets nothing be signalled: it is incomplete, has expired or was revoked, or what it was for is gone.'
-)
-"""The one answer to everybody who may not signal: it tells nothing of what there is."""
+REFUSED = 'This address permits no signal: it is incomplete, expired or revoked, or its resource is gone.'
+"""The only answer to unauthorized senders: it reveals nothing about stacks and resources."""
 MOST_SIGNALS = 10_000
-"""Signals that one resource takes by addresses. Who knows an address could fill the database otherwise."""
+"""Maximum number of signals that a resource accepts by addresses. It keeps senders from filling the database."""
 _NO_KEY = 'of-nothing'
 LONGEST_S = 10 * 365 * 86400
-"""Seconds for which an address may be asked for that ends: ten years."""
+"""Maximum lifetime in seconds of an address that expires: ten years."""
 
 
 class SignalAddresses:
-    """Takes signals that come with a signature instead of a token, and makes and revokes their addresses.
+    """Accepts signals that carry a signature instead of a token, and creates and revokes their addresses.
 
-    :param signals: takes signals, whoever sends them.
-    :param api: address of the API as the senders reach it, with its version; None while nobody has configured it.
+    :param signals: accepts signals of any sender.
+    :param api: address of the API as the senders reach it, with its version; None: not configured.
     """
 
     def __init__(
@@ -60,14 +58,14 @@ class SignalAddresses:
     def resource_signal_by_address(
         self, context: Caller, resource_id: str, proof: str, expires: Json = None, details: Json = None
     ) -> None:
-        """Hand a signal to a resource, on the strength of a signature. A hook cannot be cleared so.
+        """Pass a signal to a resource, authorized by a signature. It cannot clear a hook.
 
         :param context: its project is that of the address.
-        :param proof: what `convergence.signing.proof_of` makes of the signature.
-        :param expires: the moment that the address names, as it stands there.
-        :raises Forbidden: the address is not, or no longer, good for that; the text is always the same.
-        :raises Invalid: the type refuses what was said, or the resource has received enough.
-        :raises NotSupported: the resource takes no signals as it is now.
+        :param proof: result of `convergence.signing.proof_of` for the signature.
+        :param expires: the expiry in the address, as text.
+        :raises Forbidden: the address is not valid (any more); the text is always the same.
+        :raises Invalid: the type refuses the signal, or the resource has received enough.
+        :raises NotSupported: the resource takes no signals in its present state.
         """
         row = self._reader.resource(resource_id) if isinstance(resource_id, str) else None
         stack = self._reader.stack(row.stack_id) if row is not None else None
@@ -75,7 +73,7 @@ class SignalAddresses:
         grant = signing.Grant(
             context.project_id or '', str(resource_id), row.revocation if row is not None else '', _moment(expires)
         )
-        # Who asks for something that is not there waits as long as others.
+        # A request for an unknown resource takes as long as any other.
         proven = grant.is_proven_by(key or _NO_KEY, str(proof))
         if row is None or stack is None or key is None or not proven:
             raise errors.Forbidden(REFUSED)
@@ -100,14 +98,14 @@ class SignalAddresses:
         expires_in_s: float | None = None,
         revoke: bool = False,
     ) -> dict[str, Json]:
-        """An address at which whoever knows it can signal a resource, and do nothing else.
+        """An address that permits its owner to signal a resource, and nothing else.
 
-        :param expires_in_s: for how many seconds it is good; None: as long as the resource lives.
-        :param revoke: make all addresses void that were made before.
+        :param expires_in_s: lifetime in seconds; None: as long as the resource lives.
+        :param revoke: revoke all earlier addresses.
         :returns: ``signal_url``, ``expires_at`` (seconds since the epoch, or null) and ``revoked``.
         :raises ResourceNotFound: the stack has no such resource.
         :raises ResourceActionNotSupported: its type has no signal addresses.
-        :raises Invalid: the number of seconds is none.
+        :raises Invalid: the lifetime is no valid number of seconds.
         """
         stack, row = self._signals.named(context, stack_identity, resource_name)
         self._signals.listening(row)
@@ -118,7 +116,7 @@ class SignalAddresses:
         api = self._api()
         if api is None and not revoke:
             raise errors.Invalid(
-                'Nobody knows where a signal address should lead to: set [api] public_url for all engines and workers.'
+                'Signal addresses need the public address of the API: set [api] public_url for all engines and workers.'
             )
         revocation = self._revoke(stack, row) if revoke else row.revocation
         grant = signing.Grant(stack.project_id, row.id, revocation, expires_at)
@@ -145,12 +143,12 @@ class SignalAddresses:
         committed = self._store.transact(SignalledResource(stack.id, row.id), decide)
         if committed is None or not committed.verdict:
             raise errors.ResourceNotFound(f'The Resource ({row.name}) could not be found in Stack {stack.name}.')
-        LOG.info('The user has revoked all signal addresses of %s', row.name)
+        LOG.info('User revoked all signal addresses of %s', row.name)
         return revocation
 
 
 def _moment(expires: Json) -> int | None:
-    """What an address says of its end; a moment long past where it makes no sense."""
+    """The expiry of an address; a moment long past if it is malformed."""
     if expires is None:
         return None
     text = str(expires)

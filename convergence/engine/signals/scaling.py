@@ -1,13 +1,14 @@
-"""How a signal to a scaling policy gets a group other members.
+"""Scales groups when their policies are signalled.
 
-The group's nested stack gets another goal in one transaction, which has locked that stack and the group's row: so of
-two signals at the same moment one counts from what the other has made, or is told that the group is being scaled.
-Nobody holds the group's row for it, and the stack that the group is in does not notice; only what the row tells of the
-members counts as out of date, so that the next update reads it again.
+The nested stack of the group gets another goal in one transaction that has locked that stack and the group's row. So
+the second of two simultaneous signals counts from the result of the first, or is refused because the group is being
+scaled. The group's row is not claimed for that, and the parent stack does not take part. Only the row's values about
+the
+members become outdated, so that the next update reads them again.
 
-When the group was scaled last, and for how long it is left alone since, is known from the history of its nested stack.
-Only where the policy wants another pause than the group an output of that stack says so: with its goal, it is there or
-it is not, whatever happens.
+The history of the nested stack shows when the group was scaled last, and so the end of its cooldown. If the policy has
+another cooldown than the group, an output of that stack records it: it is stored with the goal, in the same
+transaction.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ from convergence.resources.scaling import (
 LOG = logging.getLogger(__name__)
 
 REMEMBERED = 20
-"""How many operations of a nested stack, the newest, are asked when they ended."""
+"""Number of a nested stack's latest operations that are searched for the last scaling."""
 
 May = Callable[[Resource], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Policy:
-    """A policy that was signalled, and what it asks for."""
+    """A signalled policy, and the adjustment that it requests."""
 
     stack: Stack
     row: Resource
@@ -66,7 +67,7 @@ class _Policy:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group as it is.
+    """A group to be scaled.
 
     :param stack: its nested stack.
     """
@@ -77,7 +78,7 @@ class _Group:
 
 
 class NoAction(Exception):
-    """A signal is understood, and nothing is done; the text says why.
+    """A signal has no effect; the text says why.
 
     :param size: how many members the group has, where they were counted.
     """
@@ -88,7 +89,7 @@ class NoAction(Exception):
 
 
 class GroupScaling:
-    """Gives groups more or fewer members when their policies are signalled."""
+    """Scales groups when their policies are signalled."""
 
     def __init__(
         self,
@@ -107,10 +108,11 @@ class GroupScaling:
         self._new_id = new_id
 
     def signal(self, stack: Stack, row: Resource, kind: PolicyType[Any], details: Json, may: May) -> str:
-        """Do what a signal to a policy asks for, or nothing; an event of the policy says what, and so does the answer.
+        """Scale the group of a signalled policy, if that is possible now. An event of the policy and the answer say the
+        result.
 
         :param row: of the policy.
-        :param may: raises what the sender is told where it may not signal the row.
+        :param may: raises an error for the sender if it may not signal the row.
         :raises EntityNotFound: there is no such group.
         :raises Conflict: the group keeps changing.
         """
@@ -118,7 +120,7 @@ class GroupScaling:
         policy = _Policy(stack, row, kind.group(call), kind.adjustment(call), told_by(details))
         may(self._reader.resource(row.id) or row)
         try:
-            # Whatever the state of the alarm: its author has chosen the states in which it signals the policy.
+            # Ignore the state of the alarm: its author has chosen the states in which it signals the policy.
             return self._scale(policy)
         except NoAction as no:
             suppressed = _asked(policy, no.size, no.size, str(no))
@@ -134,7 +136,7 @@ class GroupScaling:
                 continue
         raise errors.Conflict(f'the group {policy.group} keeps changing')
 
-    # --- looking ----------------------------------------------------------------------------------------------
+    # --- checks -----------------------------------------------------------------------------------------------
 
     def _group(self, policy: _Policy) -> _Group:
         """The group that a policy refers to, in the same stack.
@@ -164,7 +166,7 @@ class GroupScaling:
         return found[0] if found else None
 
     def _require_no_cooldown(self, group: _Group, size: int, cooldowns: Mapping[str, float], default_s: float) -> None:
-        """That the group is not left alone for a while.
+        """Check that the group is in no cooldown.
 
         :raises NoAction: it is.
         """
@@ -224,7 +226,7 @@ class GroupScaling:
         return guard
 
     def _beside(self, view: PlanView, policy: _Policy, group: _Group, told: str) -> tuple[Effect, ...]:
-        """What becomes true at the same time: the policy's event, and that the group's row is out of date."""
+        """Effects in the same transaction: the policy's event, and the group's row marked as outdated."""
         return (
             UpdateResources((group.row.id,), {'digest': None}),
             InsertEvents((self._event(policy, f'Signal: {policy.said}; {told}', view.now),)),
@@ -243,7 +245,7 @@ class GroupScaling:
 
 
 def _asked(policy: _Policy, before: int | None, after: int | None, message: str) -> Scaling:
-    """What those outside are told of what a policy asks for."""
+    """The notification about a policy's adjustment."""
     wanted, amount = policy.adjustment, policy.adjustment.amount
     exact = int(amount) if float(amount).is_integer() else amount
     return Scaling(policy.stack.id, policy.group, exact, wanted.written or wanted.type, before, after, message)
@@ -255,11 +257,11 @@ def _is_at_rest(row: Resource) -> bool:
 
 
 def cooldown_end(history: Iterable[Traversal], cooldowns: Mapping[str, float], default_s: float) -> tuple[float, float]:
-    """Until when a group is left alone, in seconds since the epoch, and for how long that is.
+    """The end of a group's cooldown in seconds since the epoch, and its length.
 
-    :param history: the operations of its nested stack; those count that have given it members.
-    :param cooldowns: after which of them it is left alone for how many seconds.
-    :param default_s: the same for all others.
+    :param history: the operations of its nested stack; those that scaled it count.
+    :param cooldowns: cooldowns in seconds of some of them, by id.
+    :param default_s: the cooldown after all others.
     """
     ends = [(0.0, 0.0)]
     for each in history:

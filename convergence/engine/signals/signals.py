@@ -1,6 +1,7 @@
-"""Signals: what people and programs outside tell a resource, and how they let it go on from a hook.
+"""Signals of users and programs to a resource, also to clear its hooks.
 
-Whoever holds the resource is not disturbed, and nothing that it writes is touched; so a signal can come at any time.
+A signal disturbs neither the worker that has claimed the resource nor the values that this worker writes. So a signal
+can arrive at any time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LOG = logging.getLogger(__name__)
 
 UNSET_HOOK = 'unset_hook'
 MOST_BYTES = 1_048_576
-"""What the signals of one resource say in all, where nothing else is configured."""
+"""Default limit in bytes for the stored signals of one resource."""
 
 
 def _anybody(row: Resource) -> None:
@@ -45,7 +46,7 @@ def _anybody(row: Resource) -> None:
 
 
 class Finder(Protocol):
-    """Whoever finds the living stack that an identity means, in the caller's project."""
+    """Finds the living stack that an identity means, in the caller's project."""
 
     def find(self, context: Caller, stack_identity: Document) -> Stack:
         """The stack.
@@ -55,9 +56,9 @@ class Finder(Protocol):
 
 
 class SignalOperations:
-    """Takes signals. What was taken is in the database before a method returns.
+    """Accepts signals. An accepted signal is in the database before a method returns.
 
-    :param most_bytes: what the signals of one resource may say in all, as it is stored.
+    :param most_bytes: limit for the stored signals of one resource.
     """
 
     def __init__(
@@ -89,17 +90,17 @@ class SignalOperations:
         details: Json = None,
         sync_call: bool = False,
     ) -> Json:
-        """Hand a signal to a resource, or clear a hook of it with ``{"unset_hook": …}``.
+        """Pass a signal to a resource, or clear a hook of it with ``{"unset_hook": …}``.
 
-        :param details: what is said; what its type takes.
-        :param sync_call: whether the caller wants to see the resource's metadata afterwards.
+        :param details: the content, in a form that the resource's type accepts.
+        :param sync_call: return the resource's metadata.
         :returns: the metadata, or None.
         :raises ResourceNotFound: the stack has no such resource.
-        :raises ResourceNotAvailable: nothing has been made of it yet.
+        :raises ResourceNotAvailable: it has no object yet.
         :raises ResourceActionNotSupported: its type takes no signals.
-        :raises NotSupported: it is suspended or deleted, or this is in progress.
+        :raises NotSupported: it is suspended or deleted, or that is in progress.
         :raises InvalidBreakPointHook: it does not wait at such a hook.
-        :raises Invalid: the type refuses what was said.
+        :raises Invalid: the type refuses the content.
         """
         stack, row = self.named(context, stack_identity, resource_name)
         if isinstance(details, dict) and UNSET_HOOK in details:
@@ -123,9 +124,9 @@ class SignalOperations:
     # --- signals ----------------------------------------------------------------------------------------------
 
     def receive(self, stack: Stack, row: Resource, details: Json, may: Callable[[Resource], None] = _anybody) -> None:
-        """Take a signal to a row, whoever sends it.
+        """Accept a signal to a row, from any sender.
 
-        :param may: raises what the sender is told where it may not signal the row, as it is when the signal is stored.
+        :param may: raises an error for the sender if it may not signal the row in its state when the signal is stored.
         :raises ConvergenceError: see `resource_signal`.
         """
         kind = self.listening(row)
@@ -152,12 +153,12 @@ class SignalOperations:
         return kind
 
     def is_going(self, row: Resource) -> bool:
-        """Whether a row is being deleted, and nobody may tell it anything any more."""
+        """Return True if a row is being deleted, so that it takes no signals any more."""
         deaf = row.type not in self._types or Action.DELETE in self._types.get(row.type).deaf_in
         return row.action is Action.DELETE and deaf
 
     def _looked_at(self, stack: Stack, row: Resource, kind: ResourceType[Any], details: Json) -> str:
-        """What the resource's type has to say of a signal."""
+        """The reaction of the resource's type to a signal."""
         call = build_call(
             kind,
             Subject.of(stack, row),
@@ -199,9 +200,9 @@ class SignalOperations:
             raise errors.ResourceNotFound(f'The Resource ({row.name}) could not be found in Stack {stack.name}.')
 
     def _require_room(self, view: SignalView, row: Resource, details: Json) -> None:
-        """Refuse what a resource has no room for: whoever looks at its signals reads all of them at once.
+        """Refuse a signal for which a resource has no room, because readers load all signals of a resource at once.
 
-        :raises Invalid: it has received enough.
+        :raises Invalid: the limit is reached.
         """
         said = 0 if details is None else len(json.dumps(details))
         if view.received_bytes + said > self._most_bytes:
@@ -237,4 +238,4 @@ class SignalOperations:
         waiting = [each for each in rows if each.waits_at(traversal_id) is hook]
         if not self._decide(stack, (waiting or [row])[0], decide):
             raise errors.InvalidBreakPointHook(f'The "{hook}" hook is not defined on {row.name}')
-        LOG.info('The user has cleared hook %s of %s', hook, row.name)
+        LOG.info('User cleared hook %s of %s', hook, row.name)

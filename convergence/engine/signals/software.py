@@ -15,11 +15,11 @@ from convergence.engine.reads.formats import moment
 
 _LONGEST = 255
 _TEXTS = {'action': _LONGEST, 'status': _LONGEST, 'stack_user_project_id': 64}
-"""What a deployment says in texts that are not of any length, with the characters that are kept of each."""
+"""Fields of a deployment with texts of limited length, and the number of characters that are kept of each."""
 
 
 class Software:
-    """Keeps them for the callers' projects."""
+    """Stores configurations and deployments of the callers' projects."""
 
     def __init__(self, rows: SoftwareRows, new_id: Callable[[], str]) -> None:
         self._rows = rows
@@ -30,10 +30,10 @@ class Software:
     def list_software_configs(
         self, context: Caller, limit: int | None = None, marker: str | None = None
     ) -> list[Document]:
-        """The configurations of the caller's project, newest first, without what they say.
+        """The configurations of the caller's project, newest first, without their contents.
 
         :raises EntityNotFound: the marker is no configuration of the project.
-        :raises Invalid: the limit makes no sense.
+        :raises Invalid: the limit is invalid.
         """
         if limit is not None and limit < 0:
             raise errors.Invalid(f'limit must not be negative, and is {limit}')
@@ -59,7 +59,7 @@ class Software:
         outputs: Sequence[Mapping[str, Json]] | None = None,
         options: Mapping[str, Json] | None = None,
     ) -> Document:
-        """Keep a configuration; it.
+        """Store a configuration, and return it.
 
         :raises Invalid: an input or output has no name.
         """
@@ -104,7 +104,7 @@ class Software:
     def create_software_deployment(
         self, context: Caller, server_id: str, config_id: str | None, **values: Any
     ) -> Document:
-        """Keep a deployment; it.
+        """Store a deployment, and return it.
 
         :param values: as in `update_software_deployment`.
         :raises EntityNotFound: the project has no such configuration.
@@ -118,12 +118,12 @@ class Software:
         return self.show_software_deployment(context, made.id)
 
     def update_software_deployment(self, context: Caller, deployment_id: str, **values: Any) -> Document:
-        """Change a deployment; it. What is None stays.
+        """Change a deployment, and return it. None keeps a value.
 
         :param values: `config_id`, `input_values`, `output_values`, `action`, `status`, `status_reason` and
-            `stack_user_project_id`.
+        `stack_user_project_id`.
         :raises EntityNotFound: the project has no such deployment, or no such configuration.
-        :raises Invalid: a value makes no sense.
+        :raises Invalid: a value is invalid.
         """
         present = self._deployment(context, deployment_id)
         if not self._rows.change_deployment(present.project_id, deployment_id, _given(values)):
@@ -139,7 +139,7 @@ class Software:
         self._rows.remove_deployment(present.project_id, deployment_id)
 
     def metadata_software_deployments(self, context: Caller, server_id: str) -> list[Document]:
-        """What an agent is to do on a server: the configurations by name, their inputs with the deployments' values."""
+        """The work of an agent on a server: the configurations by name, their inputs with the deployments' values."""
         pairs = [
             (each, config)
             for each in self._rows.deployments(context.project_id, server_id)
@@ -207,7 +207,7 @@ def _short(text: str, what: str, longest: int = _LONGEST) -> str:
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are to change."""
+    """The values to be changed."""
     given = {name: value for name, value in values.items() if value is not None}
     for name, longest in _TEXTS.items():
         _short(given.get(name, ''), name, longest)

@@ -1,1 +1,1 @@
-"""The guarantee: what lost messages and dead processes left undone is found in the rows."""
+"""The guarantee that no work is lost: the sweeper finds in the rows the work of lost messages and dead processes."""

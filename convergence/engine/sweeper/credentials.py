@@ -1,7 +1,7 @@
-"""Removes credentials that no stack needs any more: the last that is done of a stack.
+"""Removes credentials that no stack needs any more: the last step in the life of a stack.
 
-Not in the sweeper's own thread: a Keystone that does not answer holds up nothing else. Every engine looks; each row is
-handed out to one of them.
+Runs in a thread of its own, so that a Keystone without answers delays no sweep. Every engine polls; each row is handed
+out to one of them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from convergence.errors import ConvergenceError, DatabaseUnavailable
 LOG = logging.getLogger(__name__)
 
 LIMIT = 100
-"""Most that are looked at in one turn."""
+"""Maximum number of rows handled in one turn."""
 
 
 class Remover(Protocol):
     """Removes credentials: the part of `convergence.credentials.keystone.Keystone` that engines need."""
 
     def remove(self, stored: StoredCredentials) -> None:
-        """Remove credentials. That there are none (any more) is success."""
+        """Remove credentials. Missing credentials are no error."""
 
 
 class CredentialRemoval:
-    """Looks for what is kept in vain, again and again.
+    """Polls for credentials without a stack.
 
     :param interval_s: seconds between two turns.
-    :param settles_s: for how many seconds credentials that no stack has had may still get one.
+    :param settles_s: seconds during which new credentials may still get a stack.
     """
 
     def __init__(self, rows: CredentialsPort, keystone: Remover, interval_s: float, settles_s: float) -> None:
@@ -43,21 +43,21 @@ class CredentialRemoval:
         self._thread: RunningThread | None = None
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start, in a thread of its own."""
         self._thread = start_thread('credentials', self._run)
 
     def stop(self) -> None:
-        """Begin no further turn. Returns at once; `wait` waits for the one in progress."""
+        """Stop after the turn in progress. Returns at once; `wait` waits for that turn."""
         self._stopping.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """After `stop`: wait for the turn in progress; whether it ended in time."""
+        """After `stop`: wait for the turn in progress; True if it ended in time."""
         return self._thread is None or self._thread.wait(timeout_s)
 
     def turn(self) -> int:
-        """See what is needed no more, and remove what can be; how many were removed.
+        """Find unneeded credentials, and remove them; the number removed.
 
-        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next turn.
+        :raises DatabaseUnavailable: the database is out of reach; the next turn continues.
         """
         self._rows.drop_unwanted(self._settles_s, LIMIT)
         return sum(self._remove(each) for each in self._rows.take_unwanted(LIMIT))
@@ -69,7 +69,7 @@ class CredentialRemoval:
             raise
         except ConvergenceError as error:
             LOG.warning(
-                'Credentials %s (%s of user %s in project %s) are not needed any more, and not removed yet: %s',
+                'Credentials %s (%s of user %s in project %s) are unneeded but not removed yet, will retry: %s',
                 unwanted.id,
                 unwanted.method,
                 unwanted.user_id,
@@ -87,6 +87,6 @@ class CredentialRemoval:
             try:
                 self.turn()
             except DatabaseUnavailable as error:
-                LOG.warning('Credentials are not looked after: %s', error)
+                LOG.warning('Removal of credentials paused, will retry: %s', error)
             except Exception:
-                LOG.exception('Credentials are not looked after')
+                LOG.exception('Removal of credentials failed unexpectedly, will retry')

@@ -1,4 +1,4 @@
-"""What one engine does at a time: which one, without asking the database more often than that can change."""
+"""Work that one engine at a time performs. Finds out which engine it is, with few database queries."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from convergence.db.ports import SweepsPort
 TERM = 3
 """For so many turns the duty is taken: a holder that was slow, or was not answered once, still has it."""
 RENEWED_AFTER = 1.5
-"""After so many turns it is taken anew, which is with every second one."""
+"""Number of turns after which the engine on duty renews its election: every second turn."""
 
 
 def nothing() -> None:
-    """The default of who is told that the database has answered."""
+    """No callback for answers of the database."""
 
 
 class Duty:
-    """A duty of engines, as one of them sees it. Whoever has it renews it; the others wait until its time is over.
+    """A duty of engines, from the view of one engine. The engine on duty renews it; others wait until it expires.
 
-    Nothing depends on it that two engines must not do at the same time: a process that stands still may believe that
-    it has a duty that another one has taken meanwhile.
+    Do not use it as a lock: a paused process may believe that it has a duty that another engine has taken meanwhile.
 
     :param interval_s: seconds between two turns of an engine.
-    :param rest_s: the longest time for which another engine's having it is taken for granted.
-    :param answered: is called whenever the database has answered.
-    :param clock: seconds that only grow, on this machine.
+    :param rest_s: maximum time for which another engine is assumed to be on duty without a query.
+    :param answered: called whenever the database has answered.
+    :param clock: monotonic seconds of this machine.
     """
 
     def __init__(
@@ -51,9 +50,9 @@ class Duty:
         self._was_elsewhere = False
 
     def is_ours(self) -> bool:
-        """Whether this engine has the duty for this turn: take it, where nobody has it.
+        """Return True if this engine has the duty in this turn; takes it if no engine has it.
 
-        :raises DatabaseUnavailable: the database cannot be reached, and whose it is is not known.
+        :raises DatabaseUnavailable: the database is out of reach, so the duty is unknown.
         """
         now = self._clock()
         if now < self._renew_at:
@@ -80,5 +79,5 @@ class Duty:
         return held_s
 
     def is_elsewhere(self) -> bool:
-        """Whether another engine has the duty, as far as is known: it had it at the last turn. Asks nobody."""
+        """Return True if another engine had the duty at the last turn. Queries nothing."""
         return self._was_elsewhere and self._clock() < self._look_at + self._interval_s

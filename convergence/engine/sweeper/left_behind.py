@@ -1,4 +1,4 @@
-"""What a deleted stack has left: objects that its rows still name. They go, or stay, as those of the rest of it did."""
+"""Objects that deleted stacks have left in their rows: they are deleted, or forgotten with an abandoned stack."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FORGOTTEN = 'it is forgotten now, and stays: the stack was abandoned'
 
 
 def may_exist(row: Resource) -> bool:
-    """Whether an object may have been made for a row."""
+    """Return True if an object may have been created for a row."""
     return row.physical_id is not None or row.token is not None
 
 
 class LeftBehind:
-    """Gives a deleted stack one more traversal where rows with objects are left. No such row should ever be there."""
+    """Begins another traversal of a deleted stack if it has left rows with objects. Such rows are an error."""
 
     def __init__(self, traversals: Traversals, reader: ReaderPort, new_id: Callable[[], str]) -> None:
         self._traversals = traversals
@@ -34,9 +34,9 @@ class LeftBehind:
         self._new_id = new_id
 
     def remove(self, found: EndedTraversal) -> None:
-        """Begin to remove what a stack has left; each object is named in the log and in an event of the stack.
+        """Start to delete the objects that a stack has left; the log and an event of the stack name each of them.
 
-        What an abandoned stack has left is forgotten, for its objects stay.
+        The rows of an abandoned stack are only forgotten, because its objects stay.
         """
         stack, last = self._reader.stack(found.stack_id), self._reader.traversal(found.traversal_id)
         if stack is None or last is None:
@@ -70,7 +70,7 @@ class LeftBehind:
             return
         for row in named:
             LOG.error(
-                'Stack %s (%s) was deleted, but resource %s (%s, id %s, physical id %s) was left; %s',
+                'Stack %s (%s) was deleted, but its resource %s (%s, id %s, physical id %s) still has an object; %s',
                 stack.name,
                 stack.id,
                 row.name,

@@ -10,7 +10,7 @@ from convergence.db.ports import RosterPort
 from convergence.db.records import NO_LOAD
 
 KINDS = ('api',)
-"""Engines and workers show for themselves that they are alive: their leases guard what they do."""
+"""Renews the leases by which engines and workers show that they are alive; claims depend on leases."""
 
 
 class Presences:

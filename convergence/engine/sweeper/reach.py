@@ -1,4 +1,4 @@
-"""Whether the database has been within reach for long enough to judge who is dead by what stands in it."""
+"""Judges from the reachability of the database if an expired lease means a dead process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ LOG = logging.getLogger(__name__)
 
 
 class Reach:
-    """Notes when the database answered, and for how long it did not.
+    """Records when the database answered, and how long it did not.
 
-    A worker that is alive renews its lease as soon as the database answers again. Until it has had the time for that,
-    a lease that ran out during the outage says nothing about the worker.
+    A living worker renews its lease as soon as the database answers again. Until it has had the time for that, a lease
+    that
+    expired during the outage says nothing about the worker.
 
-    :param lease_s: for how long a lease lasts, and so within how many seconds every living worker has renewed its own.
-    :param clock: seconds that only grow, on this machine.
+    :param lease_s: length of a lease, and so the time in which every living worker renews its own.
+    :param clock: monotonic seconds of this machine.
     """
 
     def __init__(self, lease_s: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,8 +42,8 @@ class Reach:
                 return
             self._judges_from = now + self._lease_s
         LOG.warning(
-            'The database was out of reach for %.0f s: nothing is taken from workers for %.0f s, in which those that '
-            'are alive renew their leases',
+            'The database was out of reach for %.0f s: no claim is taken from a worker for %.0f s, in which living '
+            'workers renew their leases',
             silent_s,
             self._lease_s,
         )
@@ -53,9 +54,9 @@ class Reach:
             self._failed = True
 
     def may_judge(self) -> bool:
-        """Whether a lease that has run out means that its worker is dead: the database has answered long enough.
+        """Return True if an expired lease means that its worker is dead: the database has answered long enough.
 
-        Call `answered` before: it is what notices that an outage is over.
+        Call `answered` before: it detects the end of an outage.
         """
         with self._lock:
             return self._clock() >= self._judges_from

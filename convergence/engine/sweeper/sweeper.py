@@ -1,4 +1,4 @@
-"""The guarantee: whatever a lost message or a dead process left undone is found in the rows, and done.
+"""The guarantee that no work is lost: the sweeper finds in the rows the work of lost messages and dead processes.
 
 Every engine runs a sweeper; at any time one of them acts, elected by a compare-and-set with an expiry.
 """
@@ -20,14 +20,14 @@ DUTY = 'sweeper'
 
 
 class Sweeper:
-    """Looks for work that nobody attends to, again and again.
+    """Polls the database for unattended work.
 
     :param worker: this process, for the election and for the events that it stores.
-    :ivar duty: tells which engine sweeps.
+    :ivar duty: knows which engine sweeps.
     """
 
     def __init__(self, sweeps: SweepsPort, tasks: SweepTasks, options: SweepOptions, worker: Worker) -> None:
-        # Who has not been answered for half of a lease may have been cut off: see `convergence.engine.sweeper.reach`.
+        # After half a lease without an answer the database may be unreachable: see `convergence.engine.sweeper.reach`.
         self.duty = Duty(
             sweeps,
             DUTY,
@@ -43,21 +43,21 @@ class Sweeper:
         self._thread: RunningThread | None = None
 
     def start(self) -> None:
-        """Begin to sweep, in a thread of its own."""
+        """Start to sweep, in a thread of its own."""
         self._thread = start_thread('sweeper', self._run)
 
     def stop(self) -> None:
-        """Begin no further sweep. Returns at once; `wait` waits for the one in progress."""
+        """Stop after the sweep in progress. Returns at once; `wait` waits for that sweep."""
         self._stopping.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """After `stop`: wait for the sweep in progress; whether it ended in time."""
+        """After `stop`: wait for the sweep in progress; True if it ended in time."""
         return self._thread is None or self._thread.wait(timeout_s)
 
     def sweep(self) -> int:
-        """One sweep, if it is this process's turn; how many things were attended to.
+        """One sweep, if it is this process's turn; the number of rows handled.
 
-        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
+        :raises DatabaseUnavailable: the database is out of reach; the next sweep continues.
         """
         reach = self._tasks.reach
         try:
@@ -71,9 +71,9 @@ class Sweeper:
         return attended
 
     def repair(self) -> int:
-        """Begin what repairs can begin, whoever sweeps; of how many stacks. Two who do it begin none twice.
+        """Begin due repairs, even if another engine sweeps; the number of stacks. Two engines begin no repair twice.
 
-        :raises DatabaseUnavailable: nothing can be begun now.
+        :raises DatabaseUnavailable: nothing can begin now.
         """
         return self._tasks.repair()
 
@@ -82,4 +82,4 @@ class Sweeper:
             try:
                 self.sweep()
             except Exception as error:  # noqa: BLE001 - the database may be away; the next sweep tries again
-                LOG.warning('This engine cannot sweep, and tries again at the next interval: %s', error)
+                LOG.warning('Sweep failed, will retry at the next interval: %s', error)

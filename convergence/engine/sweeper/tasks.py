@@ -1,4 +1,4 @@
-"""What a sweeper does, one task for each kind of thing that somebody may have left undone."""
+"""The tasks of the sweeper, one for each kind of unattended work."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ FoundT = TypeVar('FoundT', HeldRow, EndedTraversal, TraversalProgress, UnneededN
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """How often and how much. Times in seconds.
+    """Intervals and limits of the sweeper. Times in seconds.
 
-    :param older_than_s: how long a node may be ready before it is cast again.
-    :param neglect_s: how long an action may go on after its own deadline before its row is taken from its worker.
-    :param interrupt_s: how long workers are given to interrupt what a stack at rest has left in progress.
-    :param stall_after_s: how long no step of a traversal may begin or end before that is reported.
-    :param limit: most rows of one kind in one sweep.
-    :param lease_s: how long the lease of a worker lasts; after an outage of the database workers have that time.
-    :param clock: any that goes forward: what need not be done in each sweep is done when enough of it has passed.
+    :param older_than_s: a node that is ready for longer is requeued.
+    :param neglect_s: an action that exceeds its own deadline by more loses its claim.
+    :param interrupt_s: time that workers have to interrupt actions of a stack at rest.
+    :param stall_after_s: a traversal without a finished or started step for longer is reported.
+    :param limit: maximum number of rows of one kind in one sweep.
+    :param lease_s: length of a worker's lease; after a database outage workers have that time to renew it.
+    :param clock: monotonic; tasks that are not due in each sweep use it.
     """
 
     interval_s: float = 5.0
@@ -56,28 +56,28 @@ class SweepOptions:
 
 
 COMPLAINT_S = 300.0
-"""How often it is said again that there is nobody to do the work."""
+"""Seconds between repeated warnings that no worker is running."""
 
 
 def nothing() -> int:
-    """The default of what has objects observed."""
+    """Schedules no observations."""
     return 0
 
 
 def nothing_of(limit: int) -> int:
-    """The default of what begins repairs."""
+    """Begins no repairs."""
     return 0
 
 
 class SweepTasks:
-    """Carries out the tasks of one sweep. Each answers how many things were attended to.
+    """Performs the tasks of one sweep. Each returns the number of rows handled.
 
     :param worker: this process, for the events that it stores.
-    :param enrolment: has the objects observed of stacks that have come to rest.
-    :param repairs: begins at most so many repairs of what observers have found changed.
-    :param pending: tells which tasks have something to do.
+    :param enrolment: schedules observations for stacks that have reached rest.
+    :param repairs: begins up to a given number of drift repairs.
+    :param pending: knows which tasks have work.
     :param repair_pauses: see `convergence.engine.drift.requested_repairs.RepairOptions.pauses`.
-    :ivar reach: is told when the database answers, and tells whether workers may be taken for dead.
+    :ivar reach: records the answers of the database, and judges if expired leases mean dead workers.
     """
 
     def __init__(
@@ -114,9 +114,9 @@ class SweepTasks:
         self._repair_pauses = repair_pauses
 
     def all(self) -> int:
-        """Every task once that has something to do. One that fails keeps none of the others from being done.
+        """Run every task that has work once. A task that fails does not prevent the others.
 
-        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next sweep.
+        :raises DatabaseUnavailable: the database is out of reach; the next sweep continues.
         """
         tasks: dict[str, Callable[[], int]] = {
             SweepTask.TAKE_OVER: self.take_over,
@@ -137,13 +137,13 @@ class SweepTasks:
         idle, attended = self._idle(), 0
         self.reach.answered()
         for name, task in tasks.items():
-            # What one of them has done may be something for those that come after it.
+            # Results of one task may be work for those after it.
             if attended or name not in idle:
                 attended += self._survive(name, task)
         return attended
 
     def _idle(self) -> frozenset[SweepTask]:
-        """The tasks that have nothing to do."""
+        """The tasks without work."""
         options = self._options
         look = SweepCriteria(
             options.older_than_s,
@@ -156,20 +156,20 @@ class SweepTasks:
         return frozenset(SweepTask) - self._pending.of_sweep(look)
 
     def _survive(self, name: str, task: Callable[[], int]) -> int:
-        """One task that fails must not keep the others from being done."""
+        """Run one task. Its failure does not prevent the others."""
         try:
             return task()
         except DatabaseUnavailable:
             raise
         except Conflict as error:
-            LOG.info('The sweeper leaves the task %s for the next sweep: %s', name, error)
+            LOG.info('Sweep task %s postponed to the next sweep: %s', name, error)
             return 0
         except Exception:
-            LOG.exception('The sweeper has failed in its task %s', name)
+            LOG.exception('Sweep task %s failed unexpectedly, will retry', name)
             return 0
 
     def _each(self, name: str, find: Callable[[int], Sequence[FoundT]], attend: Callable[[FoundT], object]) -> int:
-        """Attend to all that is found. One that fails must keep none of the others from it, now or in later sweeps.
+        """Handle all rows that a query finds. The failure of one row delays no other, now or in later sweeps.
 
         :param find: finds at most so many, and often the same ones first.
         """
@@ -184,10 +184,10 @@ class SweepTasks:
                 except DatabaseUnavailable:
                     raise
                 except Conflict as error:
-                    LOG.info('The sweeper leaves the task %s of %s for later: %s', name, found, error)
+                    LOG.info('Sweep task %s of %s postponed: %s', name, found, error)
                     backoff.failed(found)
                 except Exception:
-                    LOG.exception('The sweeper leaves the task %s of %s for later', name, found)
+                    LOG.exception('Sweep task %s of %s failed unexpectedly, will retry', name, found)
                     backoff.failed(found)
                 else:
                     backoff.succeeded(found)
@@ -195,25 +195,29 @@ class SweepTasks:
         return attended
 
     def take_over(self) -> int:
-        """Rows of dead workers become free, and whoever waits for them is woken."""
+        """Release the rows of dead workers, and notify the nodes that wait for them."""
 
         def take(row: HeldRow) -> None:
-            LOG.warning('Worker %s is gone, resource %s is taken from it', row.owner, row.name)
+            LOG.warning(
+                'Worker %s is dead; releasing its claim on resource %s, another worker continues', row.owner, row.name
+            )
             self._release(row, lost=True)
 
         return self._take('take over', self._sweeps.expired_claims, take)
 
     def expire(self) -> int:
-        """Rows whose action should have ended long ago become free, so that another worker puts an end to it."""
+        """Release rows whose action exceeds its deadline, so that another worker ends it."""
 
         def take(row: HeldRow) -> None:
-            LOG.warning('Worker %s does not end resource %s, which is past its deadline', row.owner, row.name)
+            LOG.warning(
+                'Worker %s exceeds the deadline of its action on resource %s; releasing the claim', row.owner, row.name
+            )
             self._release(row, lost=False)
 
         return self._take('expire', lambda limit: self._sweeps.overdue_actions(limit, self._options.neglect_s), take)
 
     def _take(self, name: str, find: Callable[[int], Sequence[HeldRow]], take: Callable[[HeldRow], None]) -> int:
-        """Take rows from workers. Not after an outage, before each worker had the time of a lease to renew its own.
+        """Take claims from workers, but not before each worker had time to renew its lease after an outage.
 
         To find a row, or to take one, may itself last until an outage is over.
         """
@@ -239,7 +243,7 @@ class SweepTasks:
             self._dispatcher.attend(committed)
 
     def give_up_left(self) -> int:
-        """Rows that were left in the middle when their stack came to rest say so."""
+        """Mark rows as interrupted whose action was unfinished when their stack reached rest."""
 
         def say_so(row: HeldRow) -> None:
             scope = HeldResource(row.resource_id, row.traversal_id or '', fence=row.fence)
@@ -248,22 +252,22 @@ class SweepTasks:
         return self._each('give up', lambda limit: self._sweeps.interrupted(limit, self._options.interrupt_s), say_so)
 
     def time_out(self) -> int:
-        """Operations past their deadline end."""
+        """End operations past their deadline."""
 
         def end(overdue: EndedTraversal) -> None:
-            LOG.warning('The operation is past its deadline')
+            LOG.warning('Operation past its deadline; failing it')
             self._traversals.time_out(overdue.stack_id, overdue.traversal_id)
 
         return self._each('time out', self._sweeps.overdue, end)
 
     def settle(self) -> int:
-        """Traversals that have failed, or can end now that they were cancelled, and whose stacks do not know yet."""
+        """Settle the stacks of traversals that have failed, or that can end after a cancel."""
         return self._each(
             'settle', self._sweeps.unsettled, lambda ended: self._traversals.settle(ended.stack_id, ended.traversal_id)
         )
 
     def stop_nested(self) -> int:
-        """What nested stacks do on behalf of resources that have come to rest without them, or are gone."""
+        """Stop nested stacks that work for resources which have reached rest without them, or are gone."""
         return self._each(
             'stop nested',
             self._sweeps.unneeded_nested,
@@ -271,7 +275,7 @@ class SweepTasks:
         )
 
     def cancel_nested(self) -> int:
-        """Nested stacks that have not been told that a stack around them is being cancelled."""
+        """Cancel nested stacks whose parent stack is being cancelled."""
         return self._each(
             'cancel nested',
             self._sweeps.nested_to_cancel,
@@ -279,7 +283,7 @@ class SweepTasks:
         )
 
     def released_nested(self) -> int:
-        """Nested stacks that stayed when their resources went, as was asked for: they are in no other any more."""
+        """Make nested stacks independent that stayed when their resources went."""
         return self._each(
             'set free',
             self._sweeps.released_nested,
@@ -287,11 +291,12 @@ class SweepTasks:
         )
 
     def wake(self) -> int:
-        """Ready nodes that nobody claimed: their message was lost, or whoever had it died.
+        """Requeue ready nodes that no worker has claimed: the message was lost, or its receiver died.
 
-        While messages cannot be sent the nodes are left to the workers, who look for what nobody was told of.
-        Where more waits for every worker than it can begin, a node most likely waits there: told of once more, it would
-        wait twice. Then it is missed only after as long as what a dead worker had.
+        While messages cannot be sent, workers poll for these nodes.
+        If more nodes wait than all workers can begin, a node most likely waits in the broker's queue, and a second
+        message
+        would make it wait twice. Then it counts as lost only after the time that a dead worker's rows have.
         """
         if not self._dispatcher.can_send():
             return 0
@@ -299,20 +304,22 @@ class SweepTasks:
         options, is_full = self._options, bool(workers) and not any(each.has_room for each in workers)
         patience_s = options.lease_s if is_full else None
         nodes = self._sweeps.undispatched(options.older_than_s, options.limit, self._worker.window, patience_s)
-        # All of them count as told now: whatever happens with one, the others must be.
+        # All of them count as requeued now, so that an error with one does not affect the others.
         for node in nodes:
             if node.phase in LAST:
                 self._survive(f'conclude {node}', partial(self._conclude, node.traversal_id, node.number))
         waiting = [node for node in nodes if node.phase not in LAST]
         if waiting and not workers:
-            # Messages to nobody would only pile up in the broker. The nodes are found again when they are due again.
+            # Without workers, messages would only pile up in the broker. The nodes are found again when they are due.
             if self._options.clock() >= self._next_complaint:
                 stacks = ', '.join(sorted({node.stack_id for node in waiting})[:5])
-                LOG.warning('No worker is running; %d nodes wait for one, of the stacks %s', len(waiting), stacks)
+                LOG.warning(
+                    'No worker is running; start one. %d nodes are waiting, of the stacks %s', len(waiting), stacks
+                )
                 self._next_complaint = self._options.clock() + COMPLAINT_S
             return len(nodes)
         if waiting:
-            LOG.debug('%d nodes were ready and unattended', len(waiting))
+            LOG.debug('Requeued %d ready nodes that no worker had claimed', len(waiting))
         self._dispatcher.cast((node.traversal_id, node.number) for node in waiting)
         return len(nodes)
 
@@ -321,7 +328,7 @@ class SweepTasks:
         return 1
 
     def report(self) -> int:
-        """Stacks that make no progress, or make some again. Four looks in the time that counts are enough."""
+        """Report stacks that stall, or make progress again. Four checks within the stall time are enough."""
         now = self._options.clock()
         if now < self._next_report:
             return 0
@@ -332,7 +339,7 @@ class SweepTasks:
         )
 
     def remove_left(self) -> int:
-        """Objects that a deleted stack has left: no row of one should be there, so each is an error that is told."""
+        """Delete objects that a deleted stack has left. Such a row is an error, so each is reported."""
         now = self._options.clock()
         if now < self._next_look:
             return 0
@@ -345,14 +352,14 @@ class SweepTasks:
         )
 
     def purge(self) -> int:
-        """Nodes of operations that are over, and what is left of stacks deleted long ago."""
+        """Purge nodes of ended operations, and rows of stacks deleted long ago."""
         limit = self._options.limit
         return self._sweeps.purge_nodes(limit) + self._sweeps.purge_stacks(limit)
 
     def repair(self) -> int:
-        """Objects that have changed outside of their stacks, where they are to be put right."""
+        """Begin drift repairs that the policy demands."""
         return self._repairs(self._options.limit)
 
     def forget(self) -> int:
-        """Processes that are gone and hold nothing any more. Not after an outage: see `_take`."""
+        """Remove dead processes without claims from the roster. Not after an outage: see `_take`."""
         return self._roster.remove_dead() if self.reach.may_judge() else 0

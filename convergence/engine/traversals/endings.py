@@ -1,4 +1,4 @@
-"""How stacks and their operations are ended on request: what a delete and a cancel look at, under the stack's lock."""
+"""Ends stacks and their operations on request: the guards of delete and cancel, which run under the stack's lock."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class AlreadyDeleting(errors.ConvergenceError):
 def not_deleting(view: PlanView, *, superseding: bool) -> None:
     """A guard: the stack can be deleted.
 
-    One that is being cancelled is asked for anew.
+    A delete that is being cancelled can be requested again.
 
-    :param superseding: whether a delete in progress is taken over from.
-    :raises AlreadyDeleting: it is being deleted.
+    :param superseding: True if this delete supersedes a delete in progress.
+    :raises AlreadyDeleting: the stack is being deleted.
     """
     stack = view.stack
     if stack is not None and stack.deleted_at is not None:
@@ -35,9 +35,9 @@ def not_deleting(view: PlanView, *, superseding: bool) -> None:
 
 
 def may_leave(stack: Stack, names: frozenset[str], view: PlanView) -> None:
-    """A guard: the stack has all the resources that are to be left behind.
+    """A guard: the stack has all resources that are to be left behind.
 
-    :raises Invalid: it has not; the text names those that it has.
+    :raises Invalid: it has not; the text names its resources.
     """
     missing = unknown(names, view.resources)
     if missing:
@@ -48,16 +48,16 @@ def may_leave(stack: Stack, names: frozenset[str], view: PlanView) -> None:
 
 
 def taken_back(reader: ReaderPort, traversals: Traversals, stack: Stack, request_id: str) -> bool:
-    """Stop what is in progress and go back. False: the stack has moved on since it was read.
+    """Stop the operation in progress and roll back. False: the stack has changed since it was read.
 
-    :raises NotSupported: everything wanted is in service already.
+    :raises NotSupported: the goal is in service already.
     """
     traversal = reader.traversal(stack.traversal_id or '')
     if traversal is None:
         return False
     if traversal.template_id is not None and traversal.template_id == stack.last_good_template_id:
         raise errors.NotSupported(
-            f'Stack {stack.name}: everything wanted is in service already; only leftovers are being removed, '
+            f'Stack {stack.name}: the whole goal is in service already; only leftovers are being removed, '
             'and there is nothing to go back to. Cancel without rollback, or update the stack.'
         )
     traversals.roll_back(stack, traversal, request_id=request_id, cancels=True)
@@ -65,6 +65,6 @@ def taken_back(reader: ReaderPort, traversals: Traversals, stack: Stack, request
 
 
 def still_fails(stack: Stack | None, operation: Operation) -> None:
-    """A guard: a cancel still ends what is in progress, and takes nothing back."""
+    """A guard: a cancel still ends the operation in progress, without a rollback."""
     if may_cancel(stack, operation) is not Admission.FAILS:
         raise Overtaken('the stack has moved on')

@@ -1,4 +1,4 @@
-"""Which operation a stack refuses in which state: asked before anything is prepared, and again under its lock."""
+"""Refusals: the states in which a stack refuses an operation, checked before preparation and under the lock."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ DOING: Mapping[Action, str] = {
     Action.RESTORE: 'Restoring',
     Action.ROLLBACK: 'Rolling back',
 }
-"""What an operation is called in a sentence about a stack."""
+"""The name of an operation in a sentence about a stack."""
 
 
 def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
-    """Whether a user may give a stack a new goal, or an old one again; also while another operation is in progress.
+    """Check that a user may give a stack a new goal, or an earlier one; an operation in progress does not prevent that.
 
     :raises ActionInProgress: not now.
     :raises NotSupported: not in this state.
@@ -33,10 +33,11 @@ def may_get_goal(stack: Stack, action: Action = Action.UPDATE) -> None:
 
 
 def may_be_given(stack: Stack) -> None:
-    """Whether a nested stack may get a goal from its parent. One that sleeps may: the goal wakes each resource first.
+    """Check that a nested stack may get a goal from its parent. A suspended one may: the goal resumes each resource
+    first.
 
-    Its row tells the parent whether it is to be resumed before that, and cannot tell of a resume that it never heard
-    of, because a worker died, or of what a user has done to the stack itself.
+    The row in the parent stack says if the stack must be resumed before that. The row does not know of a resume whose
+    worker died before it could report it, nor of operations that a user has started on the nested stack.
 
     :raises ActionInProgress: not now.
     """
@@ -45,10 +46,10 @@ def may_be_given(stack: Stack) -> None:
 
 
 def may_go_back(stack: Stack | None, name: str) -> Admission:
-    """What a rollback that a user asks for does to a stack: `ROLLS_BACK`, `BEGINS` or `NOTHING`.
+    """The effect of a requested rollback on a stack: `ROLLS_BACK`, `BEGINS` or `NOTHING`.
 
-    :raises EntityNotFound: it has gone.
-    :raises ActionInProgress: what is in progress cannot be taken back.
+    :raises EntityNotFound: the stack is gone.
+    :raises ActionInProgress: the operation in progress cannot be reversed.
     :raises NotSupported: not in this state.
     """
     found = answer(stack.action, stack.status, Operation.ROLLBACK) if stack is not None else Admission.GONE
@@ -62,7 +63,7 @@ def may_go_back(stack: Stack | None, name: str) -> Admission:
 
 
 def no_way_back(stack: Stack) -> errors.NotSupported:
-    """That there is nothing to which a stack could go back."""
+    """The error that a stack has no earlier goal."""
     if stack.last_good_template_id is None:
         return errors.NotSupported(
             f'Stack {stack.name} has nothing to go back to: no template of it was ever in service as a whole. '
@@ -75,7 +76,7 @@ def no_way_back(stack: Stack) -> errors.NotSupported:
 
 
 def may_cancel(stack: Stack | None, operation: Operation) -> Admission:
-    """What a cancel does to a stack: `ROLLS_BACK`, `FAILS` or `NOTHING`.
+    """The effect of a cancel on a stack: `ROLLS_BACK`, `FAILS` or `NOTHING`.
 
     :raises NotSupported: nothing is in progress.
     """
@@ -89,7 +90,7 @@ def may_cancel(stack: Stack | None, operation: Operation) -> Admission:
 
 
 def may_perform(stack: Stack, action: Action) -> None:
-    """Whether something may be done to the objects of a stack as they are: only while nothing else goes on.
+    """Check that an action on the present objects of a stack may start: only if nothing else is in progress.
 
     :raises ActionInProgress: not now.
     :raises NotSupported: not in this state.
@@ -106,7 +107,7 @@ def may_perform(stack: Stack, action: Action) -> None:
 
 
 def may_repair(stack: Stack) -> None:
-    """Whether resources of a stack may be compared and put right: only where it is at rest, and everything is up.
+    """Check that resources of a stack may be compared and repaired: only if the stack is at rest and not suspended.
 
     :raises ActionInProgress: not now.
     :raises NotSupported: not in this state.
@@ -120,12 +121,12 @@ def may_repair(stack: Stack) -> None:
     if stack.status is Status.FAILED or stack.template_id != stack.last_good_template_id:
         raise errors.NotSupported(
             f'Repairing a resource of a stack that is {stack.action}_{stack.status} is not supported; update '
-            f'{stack.name} first, with converge: that also puts right what changed outside of it.'
+            f'{stack.name} first, with converge: that also repairs drift.'
         )
 
 
 def busy(stack: Stack) -> errors.ActionInProgress:
-    """That a stack has to come to rest first."""
+    """The error that an operation is in progress."""
     return errors.ActionInProgress(
         f'Stack {stack.name} already has an action ({stack.action}) in progress. Wait for its end, or cancel it.'
     )

@@ -1,4 +1,4 @@
-"""What a stack is to begin, until it has begun."""
+"""A traversal that is about to start."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from convergence.db.scopes import NewStack, WholeStack
 
 @dataclass(frozen=True, slots=True)
 class TraversalStart:
-    """A traversal that a stack is to get; it takes over from whatever runs.
+    """A traversal that a stack is about to get; it supersedes a running one.
 
-    :param scope: what has to be seen when it is planned.
-    :param stack: as it was read last, or as it is to be stored.
+    :param scope: the rows that the plan reads.
+    :param stack: as it was read, or as it is to be stored.
     :param handoff: the claimed row whose object the stack is, if the plan may release it.
-    :param plans: what each attempt has planned so far.
+    :param plans: the plans of all attempts so far.
     """
 
     scope: NewStack | WholeStack
@@ -31,7 +31,7 @@ class TraversalStart:
 
     @classmethod
     def of_new(cls, stack: Stack, request: Request, handoff: Handoff | None = None) -> TraversalStart:
-        """That of a stack that is stored together with it.
+        """The start of the first traversal of a new stack.
 
         :param handoff: see `of`.
         """
@@ -45,23 +45,23 @@ class TraversalStart:
         parent_resource_id: str | None = None,
         handoff: Handoff | None = None,
     ) -> TraversalStart:
-        """That of a stack that is there.
+        """The start of a traversal of an existing stack.
 
-        :param parent_resource_id: for a nested stack, the row on whose behalf that is done: the guard sees it.
+        :param parent_resource_id: for a nested stack, the row on whose behalf it starts: the guard reads it.
         :param handoff: that row, if the plan may release it.
         """
         return cls(WholeStack(stack.id, parent_resource_id, handoff, stack.resource_count), stack, request, handoff)
 
     @property
     def size(self) -> int | None:
-        """How many rows and nodes there are to be read and written, about; None: nobody knows."""
+        """Estimate of the rows and nodes to be read and written; None: unknown."""
         there = 0 if isinstance(self.scope, NewStack) else self.scope.counted
         return None if there is None else there + len(self.request.goal.definitions)
 
     def decide(self, view: PlanView, planner: Planner) -> Decision[Planned]:
-        """Plan it, unless that has come true already.
+        """Plan it, unless one of its plans is already stored.
 
-        :raises ConvergenceError: whatever the request's guard raises.
+        :raises ConvergenceError: from the request's guard.
         """
         stored = self.stored(view.traversal)
         if stored is not None:
@@ -72,7 +72,7 @@ class TraversalStart:
         return decision
 
     def stored(self, traversal: Traversal | None) -> Planned | None:
-        """Which of the plans a stored traversal was made by: each attempt has the same id and its own time."""
+        """The plan that a stored traversal was made by. All attempts have one id, and different times."""
         key = (traversal.id, traversal.started_at) if traversal is not None else None
         return next((each for each in reversed(self.plans) if _key(each) == key), None)
 

@@ -1,4 +1,4 @@
-"""Start, settle and stop traversals. Every operation on a stack, whoever asks for it, comes through here."""
+"""Start, settle and stop traversals. Every operation on a stack passes through here."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from convergence.values import replace
 LOG = logging.getLogger(__name__)
 
 ROUNDS = 5
-"""How often an operation is prepared anew because the stack has moved on in the meantime."""
+"""Maximum number of attempts to prepare an operation while other operations change the stack."""
 REMEMBERED = 20
 """How many traversals of a stack, the newest, may have work that still runs when one of them is late."""
 
 
 class Overtaken(errors.ConvergenceError):
-    """The stack is not what the operation was prepared for any more: prepare it anew."""
+    """The stack has changed since the operation was prepared: prepare it again."""
 
 
 class Traversals:
     """Plans traversals and ends them early.
 
-    :ivar stall_reports: tells of traversals that make no progress.
+    :ivar stall_reports: reports traversals that make no progress.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Traversals:
         return self.begin(TraversalStart.of(stack, request, parent_resource_id))
 
     def begin(self, start: TraversalStart) -> Planned:
-        """Plan a traversal, and see to what is ready.
+        """Plan a traversal, and dispatch its ready nodes.
 
-        :raises EntityNotFound: the stack has gone.
-        :raises StackExists: it is to be stored, and a living stack of the project has the name.
-        :raises ConvergenceError: whatever the request's guard raises.
+        :raises EntityNotFound: the stack is gone.
+        :raises StackExists: a new stack has the name of a living stack of the project.
+        :raises ConvergenceError: from the request's guard.
         """
         start = self._named(start)
         planned = self._accept(start)
@@ -87,10 +87,10 @@ class Traversals:
         return planned
 
     def begin_together(self, starts: Sequence[TraversalStart]) -> list[Planned | None]:
-        """The same of several stacks that are nested in one, in one transaction.
+        """Begin traversals of several stacks that are nested in one parent stack, in one transaction.
 
-        :param starts: of each the row is held whose object it is; see `SeveralStacks`.
-        :returns: None for each that does not begin by this: to begin it by itself says why.
+        :param starts: the row of each, whose object the stack is, is claimed; see `SeveralStacks`.
+        :returns: None for each that did not begin; beginning it alone reports the reason.
         """
         starts = [self._named(start) for start in starts]
 
@@ -117,7 +117,7 @@ class Traversals:
         return replace(start, request=replace(start.request, traversal_id=self._new_id()))
 
     def _stored(self, start: TraversalStart) -> Planned | None:
-        """Which of its plans has come true, if one has."""
+        """The stored plan, if one of the plans is stored."""
         plans = start.plans
         return start.stored(self._reader.traversal(plans[0].traversal.id)) if plans else None
 
@@ -130,8 +130,9 @@ class Traversals:
             return None
 
     def _accept(self, start: TraversalStart) -> Planned:
-        """Store a plan. When the answer to a commit is lost, the next attempt may be refused by what is stored by then:
-        that is no refusal.
+        """Store a plan. If the answer to a commit was lost, the next attempt may be refused because of the stored plan;
+        that
+        is no refusal.
         """
         scope: Scope[PlanView] = start.scope
         try:
@@ -162,13 +163,13 @@ class Traversals:
                 self._stop_workers(stack.id, planned.superseded)
 
     def decide(self, scope: Scope[PlanView], decide: Callable[[PlanView], Decision[Any]]) -> None:
-        """Make a decision about a stack true that needs no traversal; nothing, where the stack has gone."""
+        """Commit a decision about a stack that needs no traversal. Has no effect if the stack is gone."""
         self._store.transact(scope, decide)
 
     # --- ending early -----------------------------------------------------------------------------------------
 
     def settle(self, stack_id: str, traversal_id: str) -> Outcome:
-        """A traversal has failed: fail its stack, or plan the rollback. Does nothing where that is done already.
+        """Fail the stack of a failed traversal, or plan its rollback. Has no effect if that is done already.
 
         One that is being cancelled ends, if nothing of it runs any more.
         """
@@ -182,14 +183,14 @@ class Traversals:
             wanted = outcome(stack, traversal)
             try:
                 if wanted is Outcome.ROLL_BACK:
-                    # Without a failed node it was the deadline: what still runs is what has taken too long.
+                    # Without a failed node the deadline has passed: stop the actions that still run.
                     self.roll_back(stack, traversal, cancels=traversal.failed_phase is None)
                 elif wanted is Outcome.FAIL:
                     self._fail(stack)
             except Overtaken:
                 continue
             except errors.UserError as error:
-                LOG.warning('Stack %s cannot be rolled back: %s', stack.name, error)
+                LOG.warning('Rollback of stack %s is impossible; failing the stack: %s', stack.name, error)
                 self._fail(stack, str(error))
                 return Outcome.FAIL
             return wanted
@@ -198,15 +199,15 @@ class Traversals:
     def _fail(self, stack: Stack, no_way_back: str = '') -> None:
         committed = self._store.transact(StackAlone(stack.id), lambda view: fail_stack(view, self._new_id, no_way_back))
         if committed is not None and committed.verdict is Outcome.FAIL:
-            LOG.info('Stack %s has failed', stack.name)
+            LOG.info('Stack %s failed', stack.name)
             self._dispatcher.attend(committed)
 
     def roll_back(self, stack: Stack, failed: Traversal, *, request_id: str = '', cancels: bool = False) -> Planned:
-        """Plan the way back to the last good template, or to nothing where there is none.
+        """Plan a traversal back to the last good template, or to nothing if there is none.
 
         :param failed: the traversal to be rolled back; it must still be the current one.
-        :param cancels: whether what is in progress is stopped rather than waited for.
-        :raises Overtaken: it is not, or the last good template is another one by now.
+        :param cancels: stop running actions instead of waiting for them.
+        :raises Overtaken: it is not, or the stack has another last good template by now.
         """
         template_id = stack.last_good_template_id
         row, goal = None, Goal()
@@ -247,7 +248,7 @@ class Traversals:
         return row, compiled.goal
 
     def time_out(self, stack_id: str, traversal_id: str) -> None:
-        """A traversal is past its deadline: it fails, its workers are stopped, its stack is settled."""
+        """End a traversal past its deadline: it fails, its workers are stopped, its stack is settled."""
 
         def decide(view: PlanView) -> Decision[bool]:
             traversal = view.traversal
@@ -267,8 +268,9 @@ class Traversals:
     def cancel(self, stack: Stack, guard: Callable[[PlanView], None], patience_s: float = 0.0) -> None:
         """Stop the running traversal without a rollback.
 
-        :param patience_s: seconds in which what has begun may come to its end, here and in all nested stacks; nothing
-            else begins meanwhile. 0: it is stopped now.
+        :param patience_s: seconds that running actions have to finish, here and in all nested stacks; nothing else
+            begins
+        meanwhile. 0: they are stopped now.
         """
 
         def may_stop(view: PlanView) -> bool:
@@ -282,7 +284,7 @@ class Traversals:
             self.stop(StackAlone(stack.id), may_stop)
 
     def cancel_with(self, around: Traversal, nested_id: str, resource_id: str) -> None:
-        """A traversal is being cancelled: a nested stack that works on behalf of it begins nothing more, too."""
+        """Cancel a nested stack's operation that belongs to a parent traversal which is being cancelled."""
 
         def may_stop(view: PlanView) -> bool:
             return view.traversal is not None and view.traversal.for_parent
@@ -304,7 +306,7 @@ class Traversals:
             self._stop_workers(scope.stack_id, committed.verdict.traversal_id)
             self._dispatcher.attend(committed)
             return
-        LOG.info('The operation is being cancelled: nothing of it begins any more')
+        LOG.info('Operation is being cancelled: running actions may finish, no new ones begin')
         cancelled = self._reader.traversal(committed.verdict.traversal_id)
         if cancelled is None or cancelled.status is not TraversalStatus.CANCELLING:
             return
@@ -318,11 +320,11 @@ class Traversals:
             WholeStack(stack.id, counted=stack.resource_count), lambda view: end_cancel(view, self._new_id)
         )
         if committed is not None and committed.verdict is not None:
-            LOG.info('Stack %s: nothing of what was cancelled runs any more', stack.name)
+            LOG.info('Cancelled operation of stack %s has ended: none of its actions runs any more', stack.name)
             self._dispatcher.attend(committed)
 
     def stop(self, scope: StackAlone, may_stop: Callable[[PlanView], bool]) -> str | None:
-        """Stop the running traversal without a rollback, if there is a reason to; the traversal that was stopped."""
+        """Stop the running traversal without a rollback, if `may_stop` agrees; the id of the stopped traversal."""
         tried: list[str | None] = []
 
         def decide(view: PlanView) -> Decision[str | None]:
@@ -342,12 +344,13 @@ class Traversals:
         return stopped
 
     def _stop_workers(self, stack_id: str, ended: str | None) -> None:
-        """Tell the workers that nobody wants what they do for any traversal of the stack but the one that runs.
+        """Make workers stop actions of all traversals of the stack but the running one.
 
-        Not only for the last one: a traversal that has failed, or was superseded, has no deadline any more, and what
-        was begun for it may be what the last one has waited for in vain.
+        Includes older traversals: one that failed or was superseded has no deadline any more, and its actions may be
+        those for
+        which the last traversal waited until its own deadline.
 
-        :param ended: a traversal that has just ended, in case that cannot be read everywhere yet.
+        :param ended: a traversal that has just ended, in case a lagging database server does not show that yet.
         """
         for each in self._reader.traversals(stack_id, newest=REMEMBERED):
             if each.id == ended or each.status not in (*UNDER_WAY, TraversalStatus.COMPLETE):

@@ -50,5 +50,5 @@ BY_CODE: Mapping[str, Function] = {
         YaqlExpression,
     )
 }
-"""The functions that may remain in a definition, by the code that is written there. A code is never given another
-meaning: definitions are stored, and are read by later versions of this program."""
+"""The functions that may remain in a definition, by their codes. The meaning of a code never changes, because later
+versions of this program read stored definitions."""

@@ -1,4 +1,4 @@
-"""What a function of the language is."""
+"""The base class of the functions, and their context."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from convergence.values import quickly_made, replace
 
 
 class EvaluationFailed(ConvergenceError):
-    """A function cannot work with what it was given.
+    """A function does not accept its argument.
 
-    :ivar kind: what it means if it is found while a template is read.
-    :ivar key: the one among those of the argument that is wrong; empty where it is none.
-    :ivar is_of_form: the call is not written as the function wants it; otherwise it is the values that do not fit.
+    :ivar kind: the class of the error while a template is read.
+    :ivar key: the wrong key of the argument; empty for other errors.
+    :ivar is_of_form: True if the form of the call is wrong; False if its values are.
     """
 
     kind: type[StackValidationFailed] = StackValidationFailed
@@ -33,17 +33,17 @@ class EvaluationFailed(ConvergenceError):
 
 
 class ReferenceFailed(EvaluationFailed):
-    """A function names something that does not exist."""
+    """A function refers to an item that does not exist."""
 
     kind = InvalidTemplateReference
     is_of_form = False
 
 
 class UnresolvedReference(EvaluationFailed):
-    """A value of another resource is needed and not known.
+    """A value of another resource is not known.
 
     :ivar resource: name of the other resource.
-    :ivar attribute: name of the attribute, '' for all; None if the reference id itself is meant.
+    :ivar attribute: name of the attribute; empty: all; None: the reference id.
     """
 
     def __init__(self, message: str, resource: str, attribute: str | None = None) -> None:
@@ -53,15 +53,15 @@ class UnresolvedReference(EvaluationFailed):
 
 
 class NotYetKnown(EvaluationFailed):
-    """The call could be evaluated elsewhere or later, but not here and now."""
+    """The call can only be evaluated later, or in another process."""
 
 
 class AlreadyReported(Exception):
-    """Something inside a call is wrong and has been told already; what follows from it is not told."""
+    """A part of a call is wrong and reported already. Consequences are not reported."""
 
 
-CONCEALED = 'cannot work with what it was given, which is computed from a hidden value and not shown.'
-"""The end of an error about a value that nobody may see; the name of the function, or of what is wrong, goes before."""
+CONCEALED = 'does not accept its argument, which is computed from a hidden value and not shown.'
+"""The end of an error about a secret value. The name of the function or property comes first."""
 
 
 class _Dropped(enum.Enum):
@@ -69,34 +69,34 @@ class _Dropped(enum.Enum):
 
 
 DROPPED: Final[Any] = _Dropped.DROPPED
-"""What a call becomes that takes the list item or the map entry it stands in with it."""
+"""The result of a call that removes its list item or map entry."""
 
 
 class Yaql(Protocol):
     """Evaluates expressions of the query language YAQL."""
 
     def evaluate(self, expression: str, data: Json, budget: Budget) -> Json:
-        """The value of an expression in which ``$.data`` is `data`.
+        """Return the value of an expression in which ``$.data`` is `data`.
 
-        :param budget: pays for the work.
-        :raises EvaluationFailed: the expression is wrong, fails, or costs too much; the text says which.
+        :param budget: charged for the work.
+        :raises EvaluationFailed: the expression is wrong, fails, or takes too much; the text says which.
         """
 
 
 class Absence(enum.Enum):
-    """What a reference means to a resource whose condition is false."""
+    """The meaning of a reference to a resource whose condition is false."""
 
     ERROR = 'ERROR'
     NULL = 'NULL'
 
 
 class HiddenReads:
-    """Counts how often a hidden parameter was read while a template is evaluated.
+    """Counts reads of hidden parameters while a template is evaluated.
 
-    Whoever finds a greater number after a piece of work than before knows that the result depends on a hidden value.
+    If the number grows during an evaluation, its result depends on a hidden value.
 
-    :ivar count: how often one was read.
-    :ivar left_out: how often it depended on one whether something is there at all.
+    :ivar count: number of reads.
+    :ivar left_out: number of reads that decide if an item exists.
     """
 
     def __init__(self) -> None:
@@ -104,29 +104,29 @@ class HiddenReads:
         self.left_out = 0
 
     def note(self) -> None:
-        """One more was read."""
+        """Count a read."""
         self.count += 1
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """What a function may use while a template is read.
+    """The context of functions while a template is read.
 
     :ivar resources: names of all resources of the template.
-    :ivar absent: those among them that do not exist, because their condition is false; shared by all definitions.
-    :ivar absence: what a reference to one of those means in the present definition.
+    :ivar absent: names of resources whose condition is false; shared by all definitions.
+    :ivar absence: the meaning of a reference to an absent resource in the current definition.
     :ivar mappings: the section of that name, which only some dialects have.
-    :ivar yaql: None leaves expressions to be evaluated later.
-    :ivar inspecting: the template is only looked at: what depends on things that are not given is left open.
-    :ivar requires: names of the resources that the present definition refers to; functions add to it.
-    :ivar asked: pairs of resource name and attribute that the present definition asks for; functions add to it.
-    :ivar suggestion: ``Did you mean`` for a name among others.
+    :ivar yaql: evaluates expressions; None evaluates them later.
+    :ivar inspecting: the template is inspected without all values: calls that need missing ones remain.
+    :ivar requires: names of the resources to which the current definition refers; functions add to it.
+    :ivar asked: pairs of resource name and attribute that the current definition uses; functions add to it.
+    :ivar suggestion: returns ``Did you mean`` for a misspelt name.
     :ivar hidden_reads: shared by all definitions.
-    :ivar hidden: where values of the present definition stand that were computed from hidden parameters.
-    :ivar facade: what is known of the resource that the template stands for, by part.
+    :ivar hidden: paths of values in the current definition that are computed from hidden parameters.
+    :ivar facade: the known parts of the resource that the template implements.
     :ivar of_the_stack: names of the pseudo parameters that were read; shared by all definitions.
-    :ivar keeps_failures: a call whose values cannot work makes no problem: it remains, and fails when it is asked for.
+    :ivar keeps_failures: a call with unsuitable values is no problem: it remains, and fails on evaluation.
     """
 
     parameters: Mapping[str, Parameter]
@@ -149,11 +149,11 @@ class Compiling:
     of_the_stack: set[str] = field(default_factory=set)
 
     def of(self, subject: str) -> Compiling:
-        """The same for another definition, of which nothing is known yet."""
+        """Return the context for another definition."""
         return replace(self, subject=subject, requires=set(), asked=set(), hidden=set())
 
     def uses(self) -> dict[str, tuple[str, ...]]:
-        """For each resource whose attributes are asked for, the attributes, sorted."""
+        """Return the used attributes of each resource, sorted."""
         uses: dict[str, tuple[str, ...]] = {}
         for resource, attribute in sorted(self.asked):
             uses[resource] = (*uses.get(resource, ()), attribute)
@@ -162,7 +162,7 @@ class Compiling:
 
 @dataclass(frozen=True, slots=True)
 class Evaluating:
-    """What a function may use when its resource's turn has come."""
+    """The context of functions when a resource is processed."""
 
     inputs: Mapping[str, Output]
     budget: Budget
@@ -170,33 +170,33 @@ class Evaluating:
 
 
 class Folding(Protocol):
-    """What a function may do with its argument while a template is read."""
+    """The operations of a function on its argument while a template is read."""
 
     def fold(self, node: Json, path: Path, scope: Compiling) -> Json:
-        """A part of the argument, encoded, or `DROPPED`."""
+        """Return a part of the argument, encoded, or `DROPPED`."""
 
     def argument(self, node: Json, path: Path, scope: Compiling) -> tuple[Json, bool]:
-        """The argument, encoded, and whether it holds no function any more.
+        """Return the encoded argument, and True if it contains no function.
 
-        :raises Refused: something in it is wrong.
+        :raises Refused: a part of it is wrong.
         """
 
     def condition(self, node: Json, path: Path, scope: Compiling) -> Json:
-        """A condition, which may be the name of one: a boolean, or a call that remains.
+        """Return the value of a condition or of its name: a boolean, or a remaining call.
 
-        :raises Refused: something in it is wrong.
-        :raises EvaluationFailed: it is none.
+        :raises Refused: a part of it is wrong.
+        :raises EvaluationFailed: it is not a condition.
         """
 
 
 class Function:
     """A function of the language.
 
-    :cvar name: as templates write it.
-    :cvar code: as definitions store it: the name, and the version that gave it this meaning if it has several.
-        A function of which no call ever remains has none.
-    :cvar names: how many of the first items of its argument are names, of a resource and of an attribute. They are
-        shown in graphs and lists, so they must not be computed from a hidden parameter.
+    :cvar name: its name in templates.
+    :cvar code: its code in stored definitions: the name, and the version if the meaning has changed. A function whose
+        calls never remain has none.
+    :cvar names: number of leading items of its argument that are names of a resource and an attribute. Graphs and
+        lists show them, so they must not be computed from a hidden parameter.
     """
 
     name: ClassVar[str]
@@ -204,22 +204,22 @@ class Function:
     names: ClassVar[int] = 0
 
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
-        """What the call becomes, encoded: its value, a call that remains, or `DROPPED`.
+        """Return the encoded result of the call: its value, a remaining call, or `DROPPED`.
 
-        :param argument: as it stands in the template.
-        :param path: where it stands.
-        :raises EvaluationFailed: it cannot work with this argument, whatever other resources say.
-        :raises Refused: something in the argument is wrong.
+        :param argument: the unevaluated argument.
+        :param path: its path.
+        :raises EvaluationFailed: the function does not accept the argument.
+        :raises Refused: a part of the argument is wrong.
         """
         encoded, constant = folding.argument(argument, path, scope)
         return self.fold(encoded, constant, scope)
 
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """What the call becomes whose argument has been folded already.
+        """Return the result of a call with a folded argument.
 
-        :param argument: encoded.
-        :param constant: `argument` holds no function any more.
-        :raises EvaluationFailed: it cannot work with this argument, whatever other resources say.
+        :param argument: the encoded argument.
+        :param constant: True if the argument contains no function.
+        :raises EvaluationFailed: the function does not accept the argument.
         """
         self.check(argument)
         if not constant:
@@ -230,38 +230,38 @@ class Function:
         except NotYetKnown:
             return call(self.code, argument)
         except EvaluationFailed as error:
-            error.is_of_form = False  # that was checked before
+            error.is_of_form = False  # The form was checked before.
             raise
         return encode(value, scope.budget, self.name)
 
     def check(self, argument: Json) -> None:
-        """Look at the shape of an encoded argument, parts of which may still be functions.
+        """Check the form of an encoded argument. Its parts may still be functions.
 
-        :raises EvaluationFailed: the shape is wrong.
+        :raises EvaluationFailed: the form is wrong.
         """
 
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The value.
+        """Return the value of the call.
 
-        :param argument: plain, without functions.
-        :raises EvaluationFailed: it cannot work with this argument.
+        :param argument: a plain value without functions.
+        :raises EvaluationFailed: the function does not accept the argument.
         """
         raise EvaluationFailed(f'{self.name} cannot be evaluated')
 
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
-        """Name of the resource and attribute (None: its reference id) that a remaining call refers to.
+        """Return the resource and attribute (None: the reference id) to which a remaining call refers.
 
-        :param argument: encoded.
+        :param argument: the encoded argument.
         """
         return None
 
     def operands(self, argument: Json) -> list[Json]:
-        """The parts of an argument, as it stands in the template, that are conditions themselves."""
+        """Return the parts of an unevaluated argument that are conditions themselves."""
         return []
 
 
 class FailedCall(Function):
-    """A call that was found out to fail. It is part of no version: it is what is stored of such a call."""
+    """The stored form of a call that is known to fail. No version of the language offers it."""
 
     name: ClassVar[str] = 'failure'
     code: ClassVar[str] = 'failure'
@@ -291,10 +291,10 @@ class Misplaced(Function):
 
 
 def wrong_keys(message: str, given: Iterable[str], wanted: Sequence[str]) -> EvaluationFailed:
-    """The failure of a function that wants certain keys, with the name of the first that it does not know.
+    """Return the error of a function that needs certain keys, with the first unknown key.
 
-    :param message: what it wants, without a full stop.
-    :param wanted: the keys that it knows; those that must be there first.
+    :param message: the requirement, without a full stop.
+    :param wanted: the known keys, required ones first.
     """
     unknown = [key for key in given if key not in wanted]
     named = f', not {unknown[0][:80]}' if unknown else ''
@@ -304,9 +304,9 @@ def wrong_keys(message: str, given: Iterable[str], wanted: Sequence[str]) -> Eva
 
 
 def nearly(given: Iterable[str], wanted: Iterable[str]) -> str:
-    """`` Did you mean "…"?`` where a key that was given looks like a misspelt one of those that are wanted and missing.
+    """Return `` Did you mean "…"?`` if a given key is similar to a missing one.
 
-    :param given: keys of the user; only the first few, short ones are looked at.
+    :param given: keys of the user; only the first few short ones are compared.
     """
     given = list(itertools.islice(given, 10))
     missing = [name for name in wanted if name not in given]
@@ -318,17 +318,17 @@ def nearly(given: Iterable[str], wanted: Iterable[str]) -> str:
 
 
 def description_of(function: Function) -> str:
-    """What a function gives, in a sentence."""
+    """Return the description of a function in one sentence."""
     return (type(function).__doc__ or '').partition('\n')[0]
 
 
 def is_call(encoded: Json) -> bool:
-    """Is this a function whose value is not known yet?"""
+    """Return True for a function whose value is not known yet."""
     return function_of(encoded) is not None
 
 
 def type_name(value: Json) -> str:
-    """What people call the type of a value."""
+    """Return the name of a value's type for users."""
     if value is None:
         return 'null'
     names = {bool: 'a boolean', int: 'a number', float: 'a number', str: 'a string', list: 'a list', dict: 'a map'}

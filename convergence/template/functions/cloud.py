@@ -1,4 +1,4 @@
-"""Functions as CloudFormation writes them."""
+"""The functions of CloudFormation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from convergence.template.functions.text import ListJoin, StringReplace, StringS
 from convergence.template.values import BadValue, ParameterType, convert
 
 DEFAULT_ZONE = 'nova'
-"""The availability zone that every region of the field has unless its operator renames it."""
+"""The default availability zone of OpenStack."""
 
 
 class Reference(Function):
@@ -34,7 +34,7 @@ class Reference(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """As `get_resource` or `get_param` has it; a resource hides a parameter of its name."""
+        """Evaluate like `get_resource` or `get_param`. A resource hides a parameter with the same name."""
         if not isinstance(argument, str):
             raise EvaluationFailed('Ref needs the name of a resource or a parameter that is known in advance.')
         if argument in scope.resources:
@@ -50,7 +50,7 @@ class ParameterReference(Reference):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """As `get_param` has it: a condition cannot depend on a resource."""
+        """Evaluate like `get_param`: a condition cannot depend on a resource."""
         if not isinstance(argument, str):
             raise EvaluationFailed('Ref needs the name of a parameter.')
         return GetParameter().fold(argument, constant, scope)
@@ -63,7 +63,7 @@ class CloudGetAtt(GetAttribute):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """As `get_attr` has it; resource and attribute may also be one text with a dot between them."""
+        """Evaluate like `get_attr`. Resource and attribute may also be one text with a dot."""
         if isinstance(argument, str):
             resource, _, attribute = argument.partition('.')
             argument = [resource, attribute]
@@ -80,7 +80,7 @@ class FindInMap(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The value."""
+        """Return the value."""
         if not isinstance(argument, list) or len(argument) != 3:
             raise EvaluationFailed('Fn::FindInMap needs a list: the name of a mapping, and two keys.')
         if not constant:
@@ -99,7 +99,7 @@ class FindInMap(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Only what hangs on a parameter without a value is left over for later.
+        """Fail: only calls that depend on a parameter without a value remain.
 
         :raises EvaluationFailed: always.
         """
@@ -107,7 +107,7 @@ class FindInMap(Function):
 
 
 def _needs_resources(encoded: Json) -> bool:
-    """Whether a call that remains in an encoded value asks another resource; the others ask parameters."""
+    """Return True if a remaining call in an encoded value reads another resource; others read parameters."""
     pending = [encoded]
     while pending:
         value = pending.pop()
@@ -144,7 +144,7 @@ class Select(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """An index or key, and what to select from."""
+        """Require an index or key, and what to select from."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -153,11 +153,11 @@ class Select(Function):
         if not (is_call(key) or isinstance(key, str | int)):
             raise EvaluationFailed(f'Fn::Select: the index must be a number or a string, not {type_name(key)}.')
         if not (source is None or isinstance(source, dict | list | str)):
-            raise EvaluationFailed(f'Fn::Select: one can select of a list or a map, not of {type_name(source)}.')
+            raise EvaluationFailed(f'Fn::Select: the source must be a list or a map, not {type_name(source)}.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """What was selected. A text is read as JSON."""
+        """Return the selected value. A text is read as JSON."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         key, source = argument
@@ -179,7 +179,7 @@ class Replace(StringReplace):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of replacements, and a text."""
+        """Require a map of replacements, and a text."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -188,39 +188,39 @@ class Replace(StringReplace):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The text with its replacements."""
+        """Return the text with its replacements."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         return StringReplace().evaluate({'params': argument[0], 'template': argument[1]}, scope)
 
 
 class Base64(Function):
-    """The text itself. Whoever needs it encoded encodes it."""
+    """The text itself. The service that needs base64 encodes it."""
 
     name: ClassVar[str] = 'Fn::Base64'
     code: ClassVar[str] = 'Fn::Base64'
 
     @override
     def check(self, argument: Json) -> None:
-        """A text."""
+        """Require a text."""
         if not (is_call(argument) or isinstance(argument, str)):
             raise EvaluationFailed(f'Fn::Base64 needs a string, not {type_name(argument)}.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The text."""
+        """Return the text."""
         self.check(escaped(argument))
         return argument
 
 
 class GetZones(Function):
-    """The availability zones of a region. No service is asked: it is the one that every region has."""
+    """The availability zones of a region: always the default zone, without a query of a service."""
 
     name: ClassVar[str] = 'Fn::GetAZs'
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The zones."""
+        """Return the zones."""
         if not (argument is None or isinstance(argument, str) or is_call(argument)):
             raise EvaluationFailed(f'Fn::GetAZs needs the name of a region, not {type_name(argument)}.')
         return [DEFAULT_ZONE]
@@ -237,7 +237,7 @@ class MemberListToMap(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """The names of key and value, and the list."""
+        """Require the names of key and value, and the list."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 3:
@@ -255,7 +255,7 @@ class MemberListToMap(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The map, of those that have both a key and a value."""
+        """Return the map, of those that have both a key and a value."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         key_name, value_name, members = argument

@@ -1,4 +1,4 @@
-"""Functions that make lists and maps of others."""
+"""Functions that return lists and maps."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Repeat(Function):
     code: ClassVar[str] = 'repeat'
     keys: ClassVar[frozenset[str]] = frozenset({'template', 'for_each'})
     iterable: ClassVar[tuple[type, ...]] = (list,)
-    """What items may come from."""
+    """The sources of items."""
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of template and for_each, the latter a map of lists."""
+        """Require a map of template and for_each, the latter a map of lists."""
         if is_call(argument):
             return
         entries = entries_of(argument)
@@ -58,7 +58,7 @@ class Repeat(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The list of templates, filled in. The last key of for_each varies fastest."""
+        """Return the list of templates, filled in. The last key of for_each varies fastest."""
         self.check(escaped(argument))
         assert isinstance(argument, dict)
         for_each = argument['for_each']
@@ -132,7 +132,7 @@ class MapMerge(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A list of maps."""
+        """Require a list of maps."""
         if is_call(argument):
             return
         if not isinstance(argument, list):
@@ -143,7 +143,7 @@ class MapMerge(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The merged map."""
+        """Return the merged map."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         merged: dict[str, Json] = {}
@@ -162,7 +162,7 @@ class MapReplace(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map, and a map with the keys keys and values."""
+        """Require a map, and a map with the keys keys and values."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -181,7 +181,7 @@ class MapReplace(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The map with its replacements."""
+        """Return the map with its replacements."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         source, replacements = argument
@@ -222,18 +222,18 @@ class ListConcat(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A list of lists."""
+        """Require a list of lists."""
         if is_call(argument):
             return
         if not isinstance(argument, list):
             raise EvaluationFailed(f'{self.name} needs a list of lists, not {type_name(argument)}.')
         for items in argument:
             if not (items is None or is_call(items) or isinstance(items, list)):
-                raise EvaluationFailed(f'{self.name}: what is concatenated must be lists, not {type_name(items)}.')
+                raise EvaluationFailed(f'{self.name}: the items to concatenate must be lists, not {type_name(items)}.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The items of all the lists."""
+        """Return the items of all the lists."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         scope.budget.spend_text(sum(8 * len(items) for items in argument if isinstance(items, list)), self.name)
@@ -241,14 +241,14 @@ class ListConcat(Function):
 
 
 class ListConcatUnique(ListConcat):
-    """One list of several, in their order, without what was there already."""
+    """One list of several, in their order, without duplicates."""
 
     name: ClassVar[str] = 'list_concat_unique'
     code: ClassVar[str] = 'list_concat_unique'
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Each item once."""
+        """Return each item once."""
         items = super().evaluate(argument, scope)
         assert isinstance(items, list)
         scope.budget.spend_value(items, self.name)
@@ -264,7 +264,7 @@ class Filter(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A list of values, and the list to filter."""
+        """Require a list of values, and the list to filter."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -277,7 +277,7 @@ class Filter(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """What is left. Null is no list, and leaves out nothing: so is an attribute that has no value."""
+        """Return the remaining items. Null, as from an attribute without a value, filters nothing."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         values, items = argument

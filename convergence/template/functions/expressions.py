@@ -27,7 +27,7 @@ class YaqlExpression(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of expression and data."""
+        """Require a map of expression and data."""
         if is_call(argument):
             return
         entries = entries_of(argument)
@@ -40,7 +40,7 @@ class YaqlExpression(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The value.
+        """Return the value.
 
         :raises Later: nothing here evaluates expressions.
         """

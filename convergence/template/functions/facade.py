@@ -1,4 +1,4 @@
-"""The function by which a template looks at the resource of its parent that it stands for."""
+"""The function that reads the resource that a template implements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from convergence.template.functions.base import Compiling, Evaluating, Evaluatio
 
 METADATA = 'metadata'
 HIDDEN = 'hidden'
-"""Beside the parts of a resource that a template stands for: whether nobody may be shown its metadata."""
+"""The key for secret metadata, beside the parts of the resource."""
 
 
 class ResourceFacade(Function):
@@ -24,9 +24,9 @@ class ResourceFacade(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """What the template stands for says of itself; a call that remains, where the template is only looked at.
+        """Return the part of the resource; a remaining call while the template is only inspected.
 
-        :raises EvaluationFailed: otherwise, for a template that is not nested stands for no resource.
+        :raises EvaluationFailed: the template is not nested, so it implements no resource.
         """
         if argument not in self.known:
             raise EvaluationFailed(f'{self.name} needs one of {", ".join(self.known)}.')
@@ -36,7 +36,7 @@ class ResourceFacade(Function):
                 scope.hidden_reads.note()
             return encode(scope.facade[part], scope.budget, f'{self.name} of {argument}')
         if scope.facade and scope.inspecting:
-            return call(self.code, [argument])  # there is such a resource, of which not all is known yet
+            return call(self.code, [argument])  # The resource exists, but the part is not known yet.
         remaining = call(self.code, argument)
         if not scope.inspecting:
             self.evaluate(argument, Evaluating({}, scope.budget))
@@ -44,7 +44,7 @@ class ResourceFacade(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """There is no value, or not yet.
+        """Fail: there is no value, or it is not known yet.
 
         :raises EvaluationFailed: always.
         """

@@ -1,4 +1,4 @@
-"""Functions that decide: conditions, and what depends on them."""
+"""Functions of conditions, and functions that depend on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from convergence.template.functions.base import (
 
 
 class If(Function):
-    """One of two values, depending on a condition. The other one is not even looked at."""
+    """One of two values, depending on a condition. The other one is not evaluated."""
 
     name: ClassVar[str] = 'if'
     code: ClassVar[str] = 'if'
@@ -30,7 +30,7 @@ class If(Function):
 
     @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
-        """The value that was chosen, or both while it is not known which."""
+        """Return the chosen value, or the whole call while the condition is not known."""
         if not isinstance(argument, list) or len(argument) not in self.lengths:
             raise EvaluationFailed(f'{self.name} needs {self.form}.')
         reads = scope.hidden_reads.count
@@ -45,34 +45,34 @@ class If(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The value that was chosen."""
+        """Return the value that was chosen."""
         assert isinstance(argument, list)
         condition, *values = argument
         return values[0] if condition else (values[1] if len(values) > 1 else None)
 
 
 class IfOrNothing(If):
-    """One of two values, depending on a condition. Without a second one, what encloses the call is left out."""
+    """One of two values, depending on a condition. Without a second one, the enclosing item is left out."""
 
     lengths: ClassVar[tuple[int, ...]] = (2, 3)
     form: ClassVar[str] = 'a list: a condition, the value if it is true, and maybe the value if it is false'
 
 
 class Equals(Function):
-    """Whether two values are equal."""
+    """True if two values are equal."""
 
     name: ClassVar[str] = 'equals'
     code: ClassVar[str] = 'equals'
 
     @override
     def check(self, argument: Json) -> None:
-        """Two values."""
+        """Require two values."""
         if not is_call(argument) and not (isinstance(argument, list) and len(argument) == 2):
             raise EvaluationFailed(f'{self.name} needs a list of two values.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Whether they are equal."""
+        """Return True if they are equal."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         return argument[0] == argument[1]
@@ -83,7 +83,7 @@ class _Logic(Function):
 
     @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
-        """A boolean, or a call that remains while a condition is not known."""
+        """Return a boolean, or a call that remains while a condition is not known."""
         operands = self.operands(argument)
         paths = [(*path, index) for index in range(len(operands))] if isinstance(argument, list) else [path]
         conditions = [folding.condition(node, where, scope) for node, where in zip(operands, paths, strict=True)]
@@ -101,33 +101,33 @@ class _Logic(Function):
 
 
 class And(_Logic):
-    """Whether all of several conditions are true."""
+    """True if all conditions are true."""
 
     name: ClassVar[str] = 'and'
     code: ClassVar[str] = 'and'
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Whether all are true."""
+        """Return True if all are true."""
         assert isinstance(argument, list)
         return all(argument)
 
 
 class Or(_Logic):
-    """Whether any of several conditions is true."""
+    """True if any condition is true."""
 
     name: ClassVar[str] = 'or'
     code: ClassVar[str] = 'or'
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Whether any is true."""
+        """Return True if any is true."""
         assert isinstance(argument, list)
         return any(argument)
 
 
 class Not(_Logic):
-    """Whether a condition is false."""
+    """True if a condition is false."""
 
     name: ClassVar[str] = 'not'
     code: ClassVar[str] = 'not'
@@ -144,30 +144,30 @@ class Not(_Logic):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Whether it is false."""
+        """Return True if it is false."""
         assert isinstance(argument, list)
         return not argument[0]
 
 
 class Contains(Function):
-    """Whether a value is among the items of a list, or a text within another."""
+    """True if a list contains a value, or a text contains another one."""
 
     name: ClassVar[str] = 'contains'
     code: ClassVar[str] = 'contains'
 
     @override
     def check(self, argument: Json) -> None:
-        """A value, and where to look for it."""
+        """Check for a value, and a list or text."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
             raise EvaluationFailed('contains needs a list: a value, and the list to look for it in.')
         if not (is_call(argument[1]) or isinstance(argument[1], list | str)):
-            raise EvaluationFailed(f'contains: what is looked through must be a list, not {type_name(argument[1])}.')
+            raise EvaluationFailed(f'contains: the second argument must be a list, not {type_name(argument[1])}.')
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Whether it is there."""
+        """Return True if it is there."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         value, sequence = argument
@@ -184,31 +184,31 @@ class Contains(Function):
 
 
 class CloudIf(If):
-    """One of two values, depending on a condition. The other one is not even looked at."""
+    """One of two values, depending on a condition. The other one is not evaluated."""
 
     name: ClassVar[str] = 'Fn::If'
 
 
 class CloudEquals(Equals):
-    """Whether two values are equal."""
+    """True if two values are equal."""
 
     name: ClassVar[str] = 'Fn::Equals'
 
 
 class CloudAnd(And):
-    """Whether all of several conditions are true."""
+    """True if all conditions are true."""
 
     name: ClassVar[str] = 'Fn::And'
 
 
 class CloudOr(Or):
-    """Whether any of several conditions is true."""
+    """True if any condition is true."""
 
     name: ClassVar[str] = 'Fn::Or'
 
 
 class CloudNot(Not):
-    """Whether a condition is false."""
+    """True if a condition is false."""
 
     name: ClassVar[str] = 'Fn::Not'
 
@@ -230,7 +230,7 @@ class NamedCondition(Function):
 
     @override
     def read(self, argument: Json, path: Path, scope: Compiling, folding: Folding) -> Json:
-        """A boolean, or a call that remains."""
+        """Return a boolean, or a call that remains."""
         if not isinstance(argument, str):
             raise EvaluationFailed('Condition needs the name of a condition.')
         return folding.condition(argument, path, scope)

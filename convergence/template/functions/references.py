@@ -1,4 +1,4 @@
-"""Functions that fetch something: a parameter, a file, another resource."""
+"""Functions that read parameters, files and other resources."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GetParameter(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The value, if the parameter has one."""
+        """Return the value, if the parameter has one."""
         if not constant:
             return self._later(argument, scope)
         plain = decode(argument)
@@ -65,7 +65,7 @@ class GetParameter(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """Only a parameter without a value is left over for later.
+        """Fail: only calls of a parameter without a value remain.
 
         :raises ParameterNotProvided: always.
         """
@@ -81,7 +81,7 @@ class ElementOfParameter(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The element; the empty text if the path leads nowhere."""
+        """Return the element; the empty text if the path leads nowhere."""
         assert isinstance(argument, list)
         return select(argument[0], argument[1:], missing='')
 
@@ -103,13 +103,13 @@ def _declared(name: str, scope: Compiling) -> Parameter:
 
 
 class GetFile(Function):
-    """A function for including a file inline."""  # in the words that clients of the field compare
+    """A function for including a file inline."""  # Clients of Heat compare this text.
 
     name: ClassVar[str] = 'get_file'
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """The content."""
+        """Return the content."""
         if not isinstance(argument, str):
             raise EvaluationFailed('get_file needs the name of a file.')
         content = scope.files.get(argument)
@@ -132,7 +132,7 @@ class GetResource(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """A call that remains, and a dependency."""
+        """Return a call that remains, and a dependency."""
         if not isinstance(argument, str):
             raise EvaluationFailed('get_resource needs the name of a resource that is known in advance.')
         if not require(argument, scope):
@@ -141,7 +141,7 @@ class GetResource(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The reference id; null if the resource has none."""
+        """Return the reference id; null if the resource has none."""
         name = str(argument)
         output = scope.inputs.get(name)
         if output is None:
@@ -150,7 +150,7 @@ class GetResource(Function):
 
     @override
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
-        """The resource."""
+        """Return the resource."""
         return str(argument), None
 
 
@@ -164,7 +164,7 @@ class GetAttribute(Function):
 
     @override
     def fold(self, argument: Json, constant: bool, scope: Compiling) -> Json:
-        """A call that remains, a dependency, and the attribute to provide."""
+        """Return a call that remains, a dependency, and the attribute to provide."""
         if not isinstance(argument, list) or len(argument) < self.least:
             raise EvaluationFailed('get_attr needs a list: the name of a resource, an attribute, and maybe keys.')
         resource, *path = argument
@@ -182,7 +182,7 @@ class GetAttribute(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The value; null if the path leads nowhere."""
+        """Return the value; null if the path leads nowhere."""
         assert isinstance(argument, list)
         resource, attribute = str(argument[0]), str(argument[1]) if len(argument) > 1 else ''
         if len(argument) > 1 and (not isinstance(argument[1], str) or not attribute):
@@ -200,20 +200,20 @@ class GetAttribute(Function):
             raise UnresolvedReference(text, resource, attribute)
         known: Mapping[str, Json] = output.attributes
         if attribute not in known and isinstance(everything := known.get(''), dict):
-            known = everything  # the name was not known in advance, so all attributes were asked for
+            known = everything  # The name was not known in advance, so all attributes were requested.
         if attribute not in known:
             raise UnresolvedReference(f'{what} was not provided.', resource, attribute)
         return _selected(known[attribute], argument[2:], output.each.get(attribute))
 
     @override
     def reference(self, argument: Json) -> tuple[str, str | None] | None:
-        """The resource and the attribute; all attributes where the name is known only later."""
+        """Return the resource and the attribute; all attributes if the name is known only later."""
         assert isinstance(argument, list)
         return str(argument[0]), _attribute(argument)
 
 
 class GetAttributeOrAll(GetAttribute):
-    """As before; without the name of an attribute it gives all of them, as a map."""
+    """As before; without the name of an attribute it returns a map of all attributes."""
 
     least: ClassVar[int] = 1
 
@@ -228,12 +228,12 @@ def _of_member(path: list[Json]) -> list[Json]:
 
 
 def _selected(value: Json, path: list[Json], before_members: int | None) -> Json:
-    """The element to which a path leads; of each member, where the value holds one for each of several.
+    """Return the element at a path; for a value with members, that of each member.
 
     :param before_members: see `Output.each`.
     """
     if before_members and path and not value and isinstance(value, dict | list):
-        return value  # there are no members: nothing that any of them tells
+        return value  # A group without members has no values.
     if before_members is None or len(path) <= before_members:
         return select(value, path, missing=None)
     members, further = select(value, path[:before_members], missing=None), path[before_members:]
@@ -245,15 +245,15 @@ def _selected(value: Json, path: list[Json], before_members: int | None) -> Json
 
 
 def _attribute(argument: list[Json]) -> str:
-    """Name of the attribute that an encoded argument asks for, '' for all."""
+    """Return the attribute in an encoded argument; empty for all."""
     return str(argument[1]) if len(argument) > 1 and isinstance(argument[1], str) else ''
 
 
 def require(name: str, scope: Compiling) -> bool:
-    """Note that the present definition depends on a resource.
+    """Record a dependency of the current definition.
 
-    :returns: whether the resource exists; if not, the reference is null.
-    :raises ReferenceFailed: there is no such resource.
+    :returns: True if the resource exists; otherwise the reference is null.
+    :raises ReferenceFailed: the template has no such resource.
     """
     if name not in scope.resources:
         raise ReferenceFailed(
@@ -272,7 +272,7 @@ def require(name: str, scope: Compiling) -> bool:
 
 
 def select(value: Json, path: list[Json], *, missing: Json) -> Json:
-    """The element of a value to which a path of keys and indices leads, or `missing`. A text has characters."""
+    """Return the element at a path of keys and indices, or `missing`. The elements of a text are characters."""
     for element in path:
         if isinstance(value, dict) and isinstance(element, str | int):
             key = element if isinstance(element, str) else str(element)

@@ -1,4 +1,4 @@
-"""Functions that make text."""
+"""Functions that return text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from convergence.template.encoding import entries_of, escaped
 from convergence.template.functions.base import Evaluating, EvaluationFailed, Function, is_call, type_name, wrong_keys
 from convergence.template.limits import REPLACEMENT_STEPS, Budget
 
-# Two give digests of any length, so of none in particular.
+# Two algorithms have no fixed length of their digests.
 ALGORITHMS = tuple(sorted(name for name in hashlib.algorithms_available if not name.lower().startswith('shake')))
 
 CHARACTERS_PER_STEP = 64
-"""Searching text costs far less per character than anything else is counted in."""
+"""Characters per step. Searching text takes far less time per character than other steps."""
 
 
 class ListJoin(Function):
@@ -29,7 +29,7 @@ class ListJoin(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A delimiter and a list."""
+        """Require a delimiter and a list."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or not self._right_length(len(argument)):
@@ -41,7 +41,7 @@ class ListJoin(Function):
             if is_call(items) or items is None:
                 continue
             if not isinstance(items, list):
-                raise EvaluationFailed(f'list_join: what is joined must be a list, not {type_name(items)}.')
+                raise EvaluationFailed(f'list_join: the second argument must be a list, not {type_name(items)}.')
             for item in items:
                 if not is_call(item):
                     self._check_item(item)
@@ -58,7 +58,7 @@ class ListJoin(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The joined text."""
+        """Return the joined text."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         delimiter = str(argument[0] or '')
@@ -99,7 +99,7 @@ class StringReplace(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of template and params."""
+        """Require a map of template and params."""
         if is_call(argument):
             return
         entries = entries_of(argument)
@@ -130,7 +130,7 @@ class StringReplace(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The text with its replacements."""
+        """Return the text with its replacements."""
         self.check(escaped(argument))
         assert isinstance(argument, dict)
         template, params = argument['template'], argument['params']
@@ -211,7 +211,7 @@ class StringSplit(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The parts, or the one with the index, which counts from the end if it is negative. Null has none."""
+        """Return the parts, or the one with the index, which counts from the end if it is negative. Null has none."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         delimiter, text, *others = argument
@@ -235,7 +235,7 @@ class Digest(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """Name of an algorithm, and a text."""
+        """Require name of an algorithm, and a text."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:
@@ -248,7 +248,7 @@ class Digest(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The digest."""
+        """Return the digest."""
         self.check(escaped(argument))
         assert isinstance(argument, list)
         algorithm, text = str(argument[0]).lower(), str(argument[1])
@@ -260,15 +260,15 @@ class Digest(Function):
 
 
 def replace(template: str, replacements: dict[str, str], budget: Budget) -> str:
-    """`template` with every key replaced. Longer keys go first; replaced text is not looked at again.
+    """Return `template` with every key replaced. Longer keys come first; replaced text is not searched again.
 
-    :raises RequestLimitExceeded: it would take too long, or the result would be too large.
+    :raises RequestLimitExceeded: the replacement takes too many steps, or the result is too large.
     """
     return ''.join(_replace(template, replacements, budget)[0])
 
 
 def _replace(template: str, replacements: dict[str, str], budget: Budget) -> tuple[list[str], set[str]]:
-    """The pieces of the new text, and the keys that were found."""
+    """Return the pieces of the new text, and the keys that were found."""
     found: set[str] = set()
     budget.spend_steps(REPLACEMENT_STEPS, 'str_replace')
     # Pieces alternate: even ones are still open to replacement, odd ones are done.
@@ -294,14 +294,14 @@ def _replace(template: str, replacements: dict[str, str], budget: Budget) -> tup
 
 
 def json_text(value: Json, budget: Budget, subject: str) -> str:
-    """JSON with sorted keys: the same data always gives the same text, so nothing is updated without a cause."""
+    """Return JSON with sorted keys: equal data gives equal text, which avoids needless updates."""
     text = json.dumps(value, sort_keys=True)
     budget.spend_text(len(text), subject)
     return text
 
 
 def index_of(element: Json) -> int | None:
-    """An index, which may also be written as text; None if it is none."""
+    """Return an index, which may be written as text; None if it is not an index."""
     if isinstance(element, int) and not isinstance(element, bool):
         return element
     if isinstance(element, str) and len(element) < 10 and element.removeprefix('-').isdecimal():

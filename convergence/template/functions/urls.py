@@ -25,7 +25,7 @@ class MakeUrl(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """A map of parts."""
+        """Require a map of parts."""
         if is_call(argument):
             return
         parts = entries_of(argument)
@@ -47,7 +47,7 @@ class MakeUrl(Function):
 
     @override
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
-        """The URL."""
+        """Return the URL."""
         self.check(escaped(argument))
         assert isinstance(argument, dict)
         text = {name: '' if argument.get(name) is None else str(argument[name]) for name in _TEXTS}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
-from convergence.core.claim import ACTING, Claim, Step, StepDecision
+from convergence.core.claim import ACTING, Claim, Step
 from convergence.core.handoff import Handoff
 from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
@@ -21,145 +22,135 @@ from convergence.dispatch import Dispatcher
 from convergence.documents import Document
 from convergence.errors import ConvergenceError
 from convergence.worker.attempts.attempt import ClaimLost
-from convergence.worker.attempts.port import NO_NESTING
 from convergence.worker.attempts.runner import Runner
 from convergence.worker.checks.claim_table import ClaimTable
 from convergence.worker.checks.nested_batch import NestedBatch
 from convergence.worker.checks.steps import Steps
 from convergence.worker.checks.unsaved_results import PendingResult
-from convergence.worker.in_a_row import Attendant
+from convergence.worker.scheduler.scheduler import Scheduler
+from convergence.worker.scheduler.turn import Turn
 
 LOG = logging.getLogger(__name__)
 
 
-def never() -> bool:
-    """The default of `NodeChecks.draining`."""
-    return False
-
-
 class Settler(Protocol):
-    """Whoever decides, on the side of the engine, what the failure of a traversal means for its stack."""
+    """Decides in an engine what the failure of a traversal means for its stack."""
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
-        """A node of the traversal has failed. A hint, like every message: the sweeper finds it as well."""
+        """Fail the stack or roll it back: a node of the traversal has failed. A hint: the sweeper finds it as well."""
 
 
-def nobody(claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
-    """The default of who is told of results."""
+@dataclass(frozen=True, slots=True)
+class CheckPorts:
+    """What the check of a node needs from the rest of the process.
+
+    :param settler: engines.
+    :param retry_later: dispatches a node after some seconds: ``retry_later(seconds, traversal_id, number)``.
+    :param stored: notified of each stored result: claim, id of the object, and True if an object may have been made.
+    :param lost_handoff: see `convergence.worker.attempts.port.NestingPort`.
+    :param draining: True while the process drains: then no action starts.
+    :param clock: seconds on the clock of this process.
+    """
+
+    settler: Settler
+    retry_later: Callable[[float, str, int], None]
+    stored: Callable[[Claim, str | None, bool], None]
+    lost_handoff: Callable[[Claim], Handoff | None]
+    draining: Callable[[], bool]
+    clock: Callable[[], float]
 
 
 class NodeChecks:
     """Checks nodes for one worker.
 
-    :param siblings: what is claimed and begun together.
-    :param later: asked to have a node cast again after some seconds.
-    :param clock: seconds on the clock of this process, from any moment on.
-    :param draining: whether the process was told to end: then nothing begins any more.
-    :ivar holdings: what its tasks hold.
-    :ivar stored: told of what is stored: under which claim, the object, and whether one may have been made.
-    :ivar lost_handoff: see `convergence.worker.attempts.port.NestingPort`.
+    :param scheduler: decides who runs the nodes that become ready.
+    :param dispatcher: sends nodes to other workers.
+    :param nested_batch: claims and starts nested stacks together.
+    :param claims: the claims of each task.
     """
 
     def __init__(
         self,
         steps: Steps,
-        dispatcher: Dispatcher,
         runner: Runner,
-        siblings: NestedBatch,
-        settler: Settler,
-        later: Callable[[float, str, int], None],
-        clock: Callable[[], float] = time.monotonic,
-        draining: Callable[[], bool] = never,
+        nested_batch: NestedBatch,
+        scheduler: Scheduler,
+        dispatcher: Dispatcher,
+        claims: ClaimTable,
+        ports: CheckPorts,
     ) -> None:
         self._steps = steps
-        self._others = Attendant(dispatcher)
-        self._draining = draining
-        self._dispatcher = dispatcher
         self._runner = runner
-        self._siblings = siblings
-        self._settler = settler
-        self._later = later
-        self._clock = clock
-        self._nests = steps.nests
-        self.stored: Callable[[Claim, str | None, bool], None] = nobody
-        self.lost_handoff: Callable[[Claim], Handoff | None] = NO_NESTING.lost_handoff
-        self.holdings = ClaimTable(clock)
+        self._nested_batch = nested_batch
+        self._scheduler = scheduler
+        self._dispatcher = dispatcher
+        self.claims = claims
+        self._ports = ports
 
-    def check(
-        self,
-        traversal_id: str,
-        number: int,
-        task: Task,
-        attendant: Attendant | None = None,
-        begun: StepDecision | None = None,
-    ) -> None:
-        """Do what there is to do for a node now. Nothing, if somebody else does it or it is done.
+    def check(self, turn: Turn) -> None:
+        """Do what there is to do for a node now. Nothing, if another worker does it or it is done.
 
-        :param task: what a cancel of the traversal stops. It was registered before the row is claimed, the claim reads
-            whether the traversal still runs, and afterwards the task is looked at: a cancel cannot slip in between.
-        :param attendant: sees to what the last step for the node makes ready; None: others are told of all of it.
-        :param begun: what was decided for the node together with the end of another one, for the same task.
+        A cancel of the traversal stops the task of the turn. The task was registered before the row is claimed, the
+        claim reads if the traversal still runs, and afterwards the task is checked: so no cancel is missed.
         """
-        attendant = attendant or self._others
+        traversal_id, number, begun = turn.traversal_id, turn.node, turn.claimed
         if begun is None:
-            if self._draining():
+            if self._ports.draining():
                 self._dispatcher.cast([(traversal_id, number)])
                 return
             try:
                 committed = self._steps.begin(traversal_id, number)
             except ConvergenceError as error:
-                LOG.warning('This worker leaves node %d to the sweeper: %s', number, error)
+                LOG.warning('Node %d not started, the sweeper requeues it: %s', number, error)
                 return
             if committed is None:
                 LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
                 return
             begun = committed.verdict
             LOG.debug('node %d: %s', number, begun.step)
-            if begun.step in ACTING:
-                self._dispatcher.attend(committed)  # nothing is kept back while a type is called
-            else:
-                attendant.attend(committed)
+            # While a type is called this thread runs no other node: so it keeps none back.
+            self._scheduler.on_ready(committed, None if begun.step in ACTING else turn)
         if begun.step is Step.REPLACE:
-            self._replace(begun.stack_id, traversal_id, number, begun.resource_id, attendant)
+            self._replace(begun.stack_id, traversal_id, number, begun.resource_id, turn)
         elif begun.step in (Step.FAIL, Step.OVER):
-            self._settler.settle(begun.stack_id, traversal_id)
+            self._ports.settler.settle(begun.stack_id, traversal_id)
         elif begun.step in ACTING and begun.claim is not None:
-            self._hold(self._siblings.claimed_with(begun.claim, task, attendant), task, attendant)
+            self._hold(self._nested_batch.claimed_with(begun.claim, turn), turn.task, turn)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
         """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
-        if self._draining():
+        if self._ports.draining():
             return
         claim = self._steps.interrupt(row)
         if claim is not None:
-            self._hold([claim], task, self._others)
+            self._hold([claim], task, None)
 
-    def _hold(self, claims: Sequence[Claim], task: Task, attendant: Attendant) -> None:
+    def _hold(self, claims: Sequence[Claim], task: Task, turn: Turn | None) -> None:
         """Do what rows were claimed for, one after the other."""
-        if not self.holdings.take(task, claims):
+        if not self.claims.take(task, claims):
             for claim in claims:
                 self._let_go(claim)
             return
         try:
-            begun = self._siblings.begun(claims, task)
+            begun = self._nested_batch.begun(claims, task)
             for claim in claims[1:]:
                 if claim.resource.id not in begun:  # as far as is known: the answer may have been lost
                     if self._let_go(claim) is End.FENCED:
-                        _dispatch(self.lost_handoff(claim), attendant)
-                    self.holdings.done(task, claim)
+                        self._scheduler.on_nested_ready(self._ports.lost_handoff(claim), turn)
+                    self.claims.done(task, claim)
             for claim in (*claims[:1], *(each for each in claims[1:] if each.resource.id in begun)):
-                result = self._act(claim, task, attendant, begun.get(claim.resource.id))
+                result = self._act(claim, task, turn, begun.get(claim.resource.id))
                 if isinstance(result, NeedsReplacement):
                     node = claim.node
-                    self._replace(claim.stack.id, node.traversal_id, node.number, claim.resource.id, attendant)
-                self.holdings.done(task, claim)
+                    self._replace(claim.stack.id, node.traversal_id, node.number, claim.resource.id, turn)
+                self.claims.done(task, claim)
         except TaskKilled:
             raise  # whoever killed it sees to the rows
         except BaseException:
-            for claim in self.holdings.drop(task)[1:]:
+            for claim in self.claims.drop(task)[1:]:
                 self._let_go(claim)
             raise
-        self.holdings.drop(task)
+        self.claims.drop(task)
 
     def _let_go(self, claim: Claim) -> End | None:
         """Nothing was called under a claim, and nothing will be. What has become of the row; None: it is not known."""
@@ -174,12 +165,12 @@ class NodeChecks:
             return None
         if committed is None:
             return None
-        self._dispatcher.attend(committed)
+        self._scheduler.on_ready(committed)
         return committed.verdict
 
     def holding(self) -> frozenset[tuple[str, int]]:
         """The rows that tasks work on, or have a result for: key and fence."""
-        claims = [*self.holdings.claims(), *(each.claim for each in self.unsaved())]
+        claims = [*self.claims.claims(), *(each.claim for each in self.unsaved())]
         return frozenset((claim.resource.id, claim.resource.fence) for claim in claims)
 
     def unsaved(self) -> tuple[PendingResult, ...]:
@@ -193,7 +184,7 @@ class NodeChecks:
 
         :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
         """
-        for place, claim in enumerate(self.holdings.give_up(task)):
+        for place, claim in enumerate(self.claims.give_up(task)):
             with _bound(claim):
                 if place:
                     self._let_go(claim)
@@ -211,25 +202,27 @@ class NodeChecks:
         what = 'timed out and did not stop' if late else 'did not stop when it was told to'
         committed = self._steps.abandon(claim, f'{claim.action} {what}')
         if committed is not None:
-            self._conclude(claim, committed, self._others)
+            self._conclude(claim, committed, None)
 
-    def _conclude(self, claim: Claim, committed: Committed[End], attendant: Attendant) -> None:
-        attendant.attend(committed)
+    def _conclude(self, claim: Claim, committed: Committed[End], turn: Turn | None) -> None:
+        self._scheduler.on_ready(committed, turn)
         if committed.verdict in (End.FAILED, End.OVER):
-            self._settler.settle(claim.stack.id, claim.traversal.id)
+            self._ports.settler.settle(claim.stack.id, claim.traversal.id)
 
-    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str, attendant: Attendant) -> None:
+    def _replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str, turn: Turn | None) -> None:
         """Make a new row for the node, and have the node checked again."""
         committed = self._steps.replace(stack_id, traversal_id, number, resource_id)
         if committed is not None and committed.verdict is not None:
             LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
-            attendant.attend(committed)
+            self._scheduler.on_ready(committed, turn)
 
-    def _act(self, claim: Claim, task: Task, attendant: Attendant, answer: Document | None) -> Result | None:
+    def _act(self, claim: Claim, task: Task, turn: Turn | None, answer: Document | None) -> Result | None:
         """Call the plugin and store what came of it; None where the row was not ours any more."""
-        begun = self._clock()
+        begun = self._ports.clock()
         with _bound(claim):
-            if answer is None and (self._draining() or task.is_unwanted):  # perhaps only since the row was claimed
+            if answer is None and (
+                self._ports.draining() or task.is_unwanted
+            ):  # perhaps only since the row was claimed
                 self._let_go(claim)
                 return None
             LOG.debug('%s %s', claim.step, claim.resource.type)
@@ -240,50 +233,45 @@ class NodeChecks:
                 self._keep_track(claim, fenced.physical_id, answered)
                 return None
             if isinstance(result, Parked) and result.handoff is not None:
-                self._released(claim, result, result.handoff, attendant)
+                self._released(claim, result, result.handoff, turn)
                 return None
-            end = self._finish(claim, result, claim.at + self._clock() - begun, attendant)
+            end = self._finish(claim, result, claim.at + self._ports.clock() - begun, turn)
             LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
             if end is not End.FENCED:
                 return result
-            if self._nests(claim.resource.type):
-                _dispatch(self.lost_handoff(claim), attendant)
+            if self._steps.nests(claim.resource.type):
+                self._scheduler.on_nested_ready(self._ports.lost_handoff(claim), turn)
             self._keep_track(claim, result.physical_id, may_have_made(claim, result))
             return None
 
     def _keep_track(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
         committed = self._steps.keep_track(claim, physical_id, perhaps_made)
         if committed is not None:
-            self.stored(claim, physical_id, perhaps_made)
-            self._dispatcher.attend(committed)
+            self._ports.stored(claim, physical_id, perhaps_made)
+            self._scheduler.on_ready(committed)
 
-    def _released(self, claim: Claim, result: Parked, handoff: Handoff, attendant: Attendant) -> None:
+    def _released(self, claim: Claim, result: Parked, handoff: Handoff, turn: Turn | None) -> None:
         """An engine parked the row when the nested stack started: dispatch the nodes that are ready by that."""
         LOG.info('%s parked', claim.step)
-        self.stored(claim, result.physical_id, may_have_made(claim, result))
+        self._ports.stored(claim, result.physical_id, may_have_made(claim, result))
         node = claim.node
         if node.next_in_backlog is not None:
             self._dispatcher.cast([(node.traversal_id, node.next_in_backlog)])
-        self._later(result.after_s, node.traversal_id, node.number)
-        _dispatch(handoff, attendant)
+        self._ports.retry_later(result.after_s, node.traversal_id, node.number)
+        self._scheduler.on_nested_ready(handoff, turn)
 
-    def _finish(self, claim: Claim, result: Result, now: float, attendant: Attendant) -> End:
-        goes_on = attendant.goes_on() and not self._draining()
-        committed = self._steps.finish(claim, result, now, attendant.take_waiting if goes_on else None)
+    def _finish(self, claim: Claim, result: Result, now: float, turn: Turn | None) -> End:
+        continues = turn is not None and self._scheduler.may_continue(turn) and not self._ports.draining()
+        take = partial(self._scheduler.next_node, turn) if continues and turn is not None else None
+        committed = self._steps.finish(claim, result, now, take)
         if committed is None:
             return End.FENCED
         if committed.verdict is not End.FENCED:
-            self.stored(claim, result.physical_id, may_have_made(claim, result))
-        self._conclude(claim, committed, attendant)
+            self._ports.stored(claim, result.physical_id, may_have_made(claim, result))
+        self._conclude(claim, committed, turn)
         if isinstance(result, Parked | Postponed) and claim.node.number != NO_NODE:
-            self._later(result.after_s, claim.node.traversal_id, claim.node.number)
+            self._ports.retry_later(result.after_s, claim.node.traversal_id, claim.node.number)
         return committed.verdict
-
-
-def _dispatch(handoff: Handoff | None, attendant: Attendant) -> None:
-    """Dispatch the nodes of a nested stack that are ready since an engine released the row, if it did."""
-    if handoff is not None:
-        attendant.attend_nested(handoff.traversal_id, handoff.nodes)
 
 
 def _bound(claim: Claim) -> AbstractContextManager[None]:

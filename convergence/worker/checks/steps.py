@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from convergence.core.replace import replacement
 from convergence.core.results import End, Failed, NotBegun, Parked, Result
 from convergence.core.views import NodeView
 from convergence.db.records import HeldRow
-from convergence.db.scopes import HeldResource, OneNode, OneReplacement, WholeStack
+from convergence.db.scopes import FreeNodes, HeldResource, OneNode, OneReplacement, WholeStack
 from convergence.db.transaction import Committed, Following, Transactions
 from convergence.errors import Conflict, ConvergenceError
 from convergence.values import replace
@@ -52,18 +52,23 @@ class Steps:
     :param pause: lets some seconds pass.
     :ivar results: what is known and not stored yet.
     :ivar nests: whether the objects of a type are stacks.
-    :ivar dropped: told the claim of a result that is refused, and whether the database is known to have lost it.
+    :param dropped: notified of each result that the fence refuses: its claim, and True if the database has lost it.
     """
 
     def __init__(
-        self, store: Transactions, worker: Worker, assess: Assessor, pause: Callable[[float], None] = concurrency.sleep
+        self,
+        store: Transactions,
+        worker: Worker,
+        assess: Assessor,
+        dropped: Callable[[Claim, bool], None],
+        pause: Callable[[float], None] = concurrency.sleep,
     ) -> None:
         self._store = store
         self._worker = worker
         self._assess = assess
         self.nests = worker.nests
         self.results = UnsavedResults(pause)
-        self.dropped: Callable[[Claim, bool], None] = lambda claim, is_certain: None
+        self._dropped = dropped
 
     def begin(self, traversal_id: str, number: int) -> Committed[StepDecision] | None:
         """Decide what to do for a node, and claim its row where a plugin has to be called.
@@ -231,7 +236,7 @@ class Steps:
             None,
             lambda: self._store.transact(WholeStack(claim.stack.id), lambda view: put_in_doubt(view, claim, LOST)),
         )
-        self.dropped(claim, committed is not None and committed.verdict is Tracking.HELD)
+        self._dropped(claim, committed is not None and committed.verdict is Tracking.HELD)
 
     def give_back(self, claim: Claim) -> None:
         """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""
@@ -260,3 +265,28 @@ def begin_alone(view: NodeView, worker: Worker, assess: Assessor) -> Decision[St
     except Exception as error:  # noqa: BLE001 - whatever else is stored has nothing to do with it
         LOG.debug('node %d is looked at by itself: %s', view.node.number, error)
         return None
+
+
+def begin_free(
+    store: Transactions,
+    worker: Worker,
+    assess: Assessor,
+    claim: Claim,
+    numbers: Sequence[int],
+    may_begin: Callable[[Claim], bool],
+) -> Sequence[Committed[StepDecision]]:
+    """Claim rows of further nodes of a traversal in one transaction that waits for no lock.
+
+    :param claim: of a node of the traversal.
+    :param may_begin: True for claims that are wanted; the row of any other node is left alone.
+    :raises DatabaseUnavailable: the database cannot be reached.
+    """
+
+    def decide(view: NodeView) -> Decision[StepDecision] | None:
+        decision = begin_alone(view, worker, assess)
+        claimed = decision.verdict.claim if decision is not None else None
+        return decision if claimed is not None and may_begin(claimed) else None
+
+    seen = (claim.traversal, claim.stack)
+    nodes = FreeNodes(claim.node.traversal_id, tuple(numbers), seen, worker.max_input_bytes)
+    return store.decide_free(nodes, decide)

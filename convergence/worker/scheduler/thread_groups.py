@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -12,28 +11,24 @@ from typing import TypeAlias
 
 from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
 from convergence.core.interrupt import NO_NODE
-from convergence.worker.alone import LeftAlone
-from convergence.worker.unannounced import Soon
+from convergence.worker.scheduler.constants import JAMMED_S
 
 LOG = logging.getLogger(__name__)
-
-JAMMED_S = 2.0
-"""Seconds without a free thread after which another traversal gets a thread beyond the configured ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """A node that somebody should look at.
 
-    :param hops: how often workers without a free thread have handed that on.
-    :param project: id of the project that it is for; empty where that is not known.
-    :param ahead: whether its traversal goes before others that have as few threads, where nothing of that waits yet;
-        a thread of the traversal is left alone with it for as long as that gets on, see `LeftAlone`.
+    :param redeliveries: how often workers without a free thread have forwarded it.
+    :param project: id of the project that it is for; empty if it is not known.
+    :param ahead: True for a node of a nested stack: its operation goes before others that have as few threads, unless
+        other nodes of it wait already.
     """
 
     traversal_id: str
     node: int
-    hops: int = 0
+    redeliveries: int = 0
     project: str = ''
     ahead: bool = False
 
@@ -68,10 +63,6 @@ CheckWork: TypeAlias = Callable[[Task], object]
 """What a thread does for a check."""
 
 
-def never(delay_s: float, call: Callable[[], object]) -> None:
-    """The default of `ThreadGroups.soon`: nobody looks again before something else happens."""
-
-
 class ThreadGroups:
     """The groups by traversal. A group exists while something runs in it.
 
@@ -84,7 +75,6 @@ class ThreadGroups:
     :param threads: how many tasks run at a time. A thread that is stuck is given up and another takes its place.
     :param left: called with each task that did not end within the grace period after it was stopped.
     :param clock: seconds, from any moment on.
-    :ivar soon: has a call made after some seconds.
     """
 
     def __init__(
@@ -105,9 +95,6 @@ class ThreadGroups:
         self._shares: Counter[str] = Counter()
         self._headway_at = clock()
         self._closed = False
-        self.soon: Soon = never
-        self._alone = LeftAlone(clock)
-        self._looks_at = -math.inf
 
     @property
     def is_closed(self) -> bool:
@@ -164,7 +151,6 @@ class ThreadGroups:
             if not queue:
                 del self._waiting[traversal_id]
             self._waits_no_more(check)
-            self._alone.gets_on(traversal_id)
             return check.node
 
     def submit(self, check: Check, work: CheckWork) -> bool:
@@ -242,8 +228,7 @@ class ThreadGroups:
             with self._lock:
                 chosen = self._next()
                 if chosen is None:
-                    wait_s = self._look_again_s()
-                    break
+                    return
                 check, work = chosen
                 group, members = self._groups.get(check.traversal_id) or (self._new_group(check.traversal_id), 0)
                 self._groups[check.traversal_id] = (group, members + 1)
@@ -251,11 +236,7 @@ class ThreadGroups:
                     self._headway_at = self._clock()
                 self._running += 1
                 self._shares[check.share] += 1
-                if check.ahead:
-                    self._alone.begins(check.traversal_id)
             self._spawn(group, check, work)
-        if wait_s is not None:
-            self.soon(wait_s, self.begin)
 
     # --- under the lock ---------------------------------------------------------------------------------------
 
@@ -291,7 +272,7 @@ class ThreadGroups:
         fewest = (min(self._shares[share] for share in self._waits), 0)
         best, found = None, None
         for traversal_id in self._waiting:
-            if not (has_room or self._may_exceed(traversal_id)) or self._left_alone_s(traversal_id):
+            if not (has_room or self._may_exceed(traversal_id)):
                 continue
             threads = self._threads_of(traversal_id)
             if threads == fewest:
@@ -305,22 +286,6 @@ class ThreadGroups:
         self._waits[check.share] -= 1
         if not self._waits[check.share]:
             del self._waits[check.share]
-
-    def _left_alone_s(self, traversal_id: str) -> float:
-        """For how many seconds what waits of a traversal is left to the thread that works on it."""
-        check, _ = self._waiting[traversal_id][0]
-        return self._alone.wait_s(traversal_id) if check.ahead else 0.0
-
-    def _look_again_s(self) -> float | None:
-        """After how many seconds another thread may be wanted for what is left alone; None: somebody looks already."""
-        now = self._clock()
-        if self._running >= self._threads or now < self._looks_at:
-            return None
-        left = [wait_s for each in self._waiting if (wait_s := self._left_alone_s(each))]
-        if not left:
-            return None
-        self._looks_at = now + min(left)
-        return min(left)
 
     def _threads_of(self, traversal_id: str) -> tuple[int, int]:
         """How many threads work for the project of a traversal that waits, and how many for itself."""
@@ -365,5 +330,4 @@ class ThreadGroups:
                 self._groups[check.traversal_id] = (group, members - 1)
             else:
                 del self._groups[check.traversal_id]
-                self._alone.ends(check.traversal_id)
         self.begin()

@@ -22,12 +22,11 @@ from convergence.db.transaction import LAST
 from convergence.dispatch import Dispatcher
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.worker.checks.node_checks import NodeChecks
-from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
+from convergence.worker.scheduler.constants import MAX_REDELIVERIES
+from convergence.worker.scheduler.local_queue import LocalQueue
+from convergence.worker.scheduler.thread_groups import Check
 
 LOG = logging.getLogger(__name__)
-
-HOPS = 3
-"""How often workers without a free thread hand a check on before they leave it to the sweeper."""
 
 SILENT_ROUNDS = 3
 """After so many rounds without any message a worker does not wait for one."""
@@ -40,11 +39,11 @@ BETWEEN_SWEEPS = 6
 """This part of `MaintenanceSettings.older_than_s`, which is three sweeps, is half a sweep."""
 
 
-class Fitness(StrEnum):
-    """Whether a worker can go on."""
+class Health(StrEnum):
+    """The state of a worker process."""
 
-    FIT = 'FIT'
-    WORN = 'WORN'
+    OK = 'OK'
+    DEGRADED = 'DEGRADED'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +54,12 @@ class MaintenanceSettings:
     :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
         than a sweep: as long as engines, the broker and other workers do their part, the only such nodes are those that
         wait for a thread of a worker that has more than it can begin. None: this worker does nothing unasked.
-    :param jammed_s: seconds without any free thread after which checks are given to others.
     :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
     :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
     """
 
     worker: Worker
     older_than_s: float | None = 15.0
-    jammed_s: float = 2.0
     grace_s: float = 10.0
     max_stuck_threads: int = 8
 
@@ -100,7 +97,6 @@ def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None
 class Maintenance:
     """Looks after the rows and threads of one worker.
 
-    :param take: begins a check here.
     :param stop: stops what runs here for a traversal: ``stop(stack_id, traversal_id)``.
     """
 
@@ -108,22 +104,20 @@ class Maintenance:
         self,
         ports: Ports,
         dispatcher: Dispatcher,
-        groups: ThreadGroups,
+        queue: LocalQueue,
         checks: NodeChecks,
         settings: MaintenanceSettings,
-        take: Callable[[Check], object],
         stop: Callable[[str, str], object],
     ) -> None:
         self._ports = ports
         self._dispatcher = dispatcher
-        self._groups = groups
+        self._queue = queue
+        self._groups = queue.threads
         self._checks = checks
         self._settings = settings
-        self._take = take
         self._stop = stop
         self._silence = 0
         self._older_than_s = settings.older_than_s
-        self._room_elsewhere = True
         self._quiet_rounds, self._asked = 0, False
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
@@ -148,7 +142,7 @@ class Maintenance:
             self._forgotten = frozenset()
         tasks: dict[Callable[[], object], WorkerTask | None] = {
             self.give_back_forgotten: WorkerTask.GIVE_BACK,
-            self.hand_on_waiting: None,
+            self.forward_waiting: None,
             self.interrupt_left: WorkerTask.INTERRUPT,
             self.help_out: WorkerTask.HELP_OUT,
         }
@@ -156,37 +150,17 @@ class Maintenance:
         return pending
 
     @property
-    def fitness(self) -> Fitness:
-        """Whether so many threads are stuck that only a new process will do."""
-        return Fitness.WORN if self._groups.stuck >= self._settings.max_stuck_threads else Fitness.FIT
+    def health(self) -> Health:
+        """DEGRADED if so many threads are stuck that the process must be restarted."""
+        return Health.DEGRADED if self._groups.stuck >= self._settings.max_stuck_threads else Health.OK
 
-    def is_jammed(self) -> bool:
-        """Whether no thread is free, and none has been for a while: work that comes now is better off elsewhere."""
-        return self._groups.jammed_s() > self._settings.jammed_s
+    def forward_waiting(self) -> None:
+        """Forward waiting nodes if no thread comes free here and another worker has room."""
+        self._queue.forward_waiting(self._has_room_elsewhere)
 
-    def is_better_elsewhere(self) -> bool:
-        """Whether what comes now should go to another worker. Where all are as busy, only more messages came of it."""
-        return self.is_jammed() and self._room_elsewhere
-
-    def hand_on(self, check: Check) -> None:
-        """Let another worker look at a node; after some rounds, whichever worker the sweeper tells of it."""
-        if check.hops < HOPS and check.node != NO_NODE:
-            self._dispatcher.hand_on(check.traversal_id, check.node, check.hops + 1)
-
-    def hand_on_waiting(self) -> None:
-        """No thread will be free soon: what waits for one is given to others, but for what may have an extra one."""
-        self._groups.begin()
-        if not self.is_jammed():
-            return
+    def _has_room_elsewhere(self) -> bool:
         others = [each for each in self._ports.roster.services() if each.id != self._settings.worker.id]
-        self._room_elsewhere = any(each.kind == 'worker' and each.is_up and each.has_room for each in others)
-        if not self._room_elsewhere:
-            return
-        withdrawn = self._groups.withdraw()
-        if withdrawn:
-            LOG.warning('No thread of this worker has come free for a while; it hands on %d checks', len(withdrawn))
-        for check in withdrawn:
-            self.hand_on(check)
+        return any(each.kind == 'worker' and each.is_up and each.has_room for each in others)
 
     def give_back_forgotten(self) -> None:
         """Give back rows that nobody works on here.
@@ -233,7 +207,7 @@ class Maintenance:
 
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
-        for task, claim in self._checks.holdings.overdue():
+        for task, claim in self._checks.claims.overdue():
             LOG.warning('This worker stops %s of %s, whose time is over', claim.action, claim.resource.name)
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 
@@ -261,4 +235,4 @@ class Maintenance:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])
             else:
-                self._take(Check(node.traversal_id, node.number, HOPS))
+                self._queue.put([Check(node.traversal_id, node.number, MAX_REDELIVERIES)])

@@ -1,4 +1,4 @@
-"""The resource types of OpenStack Heat. What is imported here costs nothing: the classes stay where they are."""
+"""The resource types of OpenStack Heat. The imports of this module are cheap: Heat's classes are not loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = 'types.json'
 
 
 def manifest() -> Manifest:
-    """What Heat's types say of themselves.
+    """Return the manifest of Heat's types.
 
     :raises ValueError: the file belongs to another version of Convergence.
     :raises OSError: the file cannot be read.

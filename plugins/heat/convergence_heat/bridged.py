@@ -1,4 +1,4 @@
-"""What is put before a class of Heat, so that it keeps what it knows in rows of Convergence and not of Heat."""
+"""A mixin for classes of Heat that stores their data in rows of Convergence instead of Heat's."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from convergence_heat.stack import EngineCalls
 _METADATA = '$metadata'
 _MEMORY = '$memory'
 _GIVEN = '$given'
-"""In the private data: what was kept since the object began to give way to the one that replaces it."""
+"""Key in the private data: data stored since the object began to release things for its replacement."""
 
 _TRIED = '$tried'
-"""In the private data: what updates wanted to change since the last one that succeeded."""
+"""Key in the private data: values that updates tried to set since the last success."""
 
 REMEMBERED = ('_update_called', '_delete_called')
-"""Attributes of instances that classes keep from a handler to its check: those of Octavia."""
+"""Attributes of instances that classes use from a handler to its check: those of Octavia."""
 
 
 class Bridged:
-    """The methods of Heat's Resource that would go to its database, its events or its engine. See `bridged`.
+    """The methods of Heat's Resource that would use its database, its events or its engine. See `bridged`.
 
-    :ivar tried: what earlier attempts wanted to change since the last update that succeeded: given values by property.
+    :ivar tried: values that earlier attempts tried to set since the last successful update: given values by property.
     """
 
     id: Any
@@ -79,7 +79,7 @@ class Bridged:
         self._names = names_in(properties, named(given, given=True))
 
     def begin_to_change(self, wanted: dict[str, Any]) -> None:
-        """Keep from now on what an update wants to change, until one has succeeded."""
+        """Store the values that an update tries to set, until an update has succeeded."""
         if wanted and wanted not in self.tried:
             self._tries = [*self.tried, wanted]
             self.store_data()
@@ -102,7 +102,7 @@ class Bridged:
         self._gives, self._given = True, self._given or []
 
     def has_taken_back(self) -> None:
-        """What was kept is as it was before again."""
+        """Restore the stored data after a reclaim."""
         for key in self._given or ():
             self._kept.pop(key, None)
         self._given = []  # no data at all would not be stored
@@ -124,7 +124,7 @@ class Bridged:
         self.resource_id = str(inst) if inst is not None else None
 
     def data(self) -> dict[str, Any]:
-        """What was kept with the resource."""
+        """Return the data stored with the resource."""
         return dict(self._kept)
 
     def data_set(self, key: str, value: Any, redact: bool = False) -> None:
@@ -157,23 +157,23 @@ class Bridged:
         """Store nothing: answers of calls are stored by the engine."""
 
     def _add_event(self, *arguments: Any, **options: Any) -> None:
-        """Tell nobody: events are the engine's."""
+        """Do nothing: the engine records events."""
 
     def store_attributes(self) -> None:
         """Store nothing."""
 
     def clear_stored_attributes(self) -> None:
-        """Forget what was read."""
+        """Drop the attributes that were read."""
         self.attributes.reset_resolved_values()  # type: ignore[attr-defined]
 
     def rpc_client(self) -> EngineCalls:
-        """What a class may ask an engine for."""
+        """Return the engine calls that a class may make."""
         return EngineCalls(self._call)
 
 
 def bridged(plugin: type[Any], before: type[Bridged] = Bridged) -> type[Any]:
-    """A class of Heat that works on rows of Convergence.
+    """Return a class of Heat that works on rows of Convergence.
 
-    :param before: what is put before it.
+    :param before: the mixin that comes first.
     """
     return type(plugin.__name__, (before, plugin), {'__module__': plugin.__module__, '__doc__': plugin.__doc__})

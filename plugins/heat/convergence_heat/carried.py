@@ -1,4 +1,4 @@
-"""What a handler of Heat returns, as JSON and back: another worker may be the one that asks whether it is done."""
+"""Results of Heat's handlers as JSON and back: another worker may run the check."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def carried(value: Any, what: str) -> Json:
 
 
 def restored(value: Any) -> Any:
-    """What `carried` has made JSON of."""
+    """Return the result from the JSON of `carried`."""
     if isinstance(value, list):
         return [restored(each) for each in value]
     if not isinstance(value, Mapping):

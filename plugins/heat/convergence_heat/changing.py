@@ -12,10 +12,10 @@ from convergence_heat.operation import Operation
 
 
 def changes(at_work: Operation) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """What Heat does with two versions of a resource before it calls ``handle_update``.
+    """Return the difference of two versions of a resource, as Heat derives it before ``handle_update``.
 
-    :returns: the wanted version, how the two differ, the wanted properties, and those that change.
-    :raises UpdateReplace: it takes another object.
+    :returns: the desired version, the difference, the desired properties, and those that change.
+    :raises UpdateReplace: the change needs another object.
     """
     one, call = at_work.one, at_work.call
     before, after = one.t, at_work.definition(call.properties)
@@ -28,7 +28,7 @@ def changes(at_work: Operation) -> tuple[Any, Any, Any, dict[str, Any]]:
     if differences and one.needs_replace_with_tmpl_diff(differences):
         raise UpdateReplace(one.name)
     changed = one.update_template_diff_properties(after_props, before_props)
-    # What an earlier attempt may have changed is to be as wanted, too, be that what it was before.
+    # Properties that an earlier attempt may have changed are set again, even to their old values.
     changed |= {name: after_props[name] for each in one.tried for name in each if name in after_props}
     return after, differences, after_props, changed
 

@@ -1,4 +1,4 @@
-"""What one of Heat's classes says of itself, as a resource type of Convergence says it."""
+"""Describes a class of Heat as a resource type of Convergence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ USERS = 'it needs a user in a domain of Heat, which Convergence does not have'
 
 
 def entry(name: str, plugin: type[Any]) -> dict[str, Json]:
-    """What a manifest says of a class.
+    """Return the manifest entry of a class.
 
     :param name: of the type in templates.
+    :param plugin: the class of Heat.
     :raises TypeError: it declares something that has no form here.
     """
     from convergence_heat.kind import heat_type
@@ -55,7 +56,7 @@ def _withheld(name: str, plugin: type[Any]) -> str | None:
 
     if issubclass(plugin, StackResource):
         return STACKS
-    # A server has a user only for what is configured by Heat's own agents.
+    # A server has a user only for the configurations of Heat's own agents.
     return USERS if issubclass(plugin, StackUser) and name != 'OS::Nova::Server' else None
 
 
@@ -74,7 +75,7 @@ def _property(entry: Any) -> dict[str, Any]:
         'constraints': [dict(constraint) for constraint in entry.constraints or ()],
         'support_status': entry.support_status,
     }
-    # As in Heat, null is a value of whatever is not required: items of lists included.
+    # As in Heat, every value that is not required may be null, items of lists included.
     told['nullable'] = not entry.required
     if entry.schema:
         told['schema'] = _schema(entry.schema)
@@ -86,17 +87,17 @@ _ASKS_MORE = frozenset(
         ('OS::Neutron::Net', 'segments'),
         ('OS::Neutron::Port', 'network'),
         ('OS::Neutron::Port', 'subnets'),
-        # Its ports, their networks and subnets, and all floating IPs; networks and first_address tell enough.
+        # Its ports, their networks and subnets, and all floating IPs; networks and first_address are enough.
         ('OS::Nova::Server', 'addresses'),
         ('OS::Nova::Server', 'console_urls'),
         ('OS::Nova::Server', 'tags'),
     }
 )
-"""Attributes for which a class asks for more than the object itself: not read for nothing either."""
+"""Attributes for which a class requests more than the object itself: read only if a template uses them."""
 
 
 def _attributes(type_name: str, plugin: type[Any]) -> dict[str, dict[str, Any]]:
-    """Own attributes and those that each class has. An attribute tells of the property of its name, and of no other."""
+    """Return the attributes of a class and those of all classes. One reveals only the property of its name."""
     declared = {**plugin.base_attributes_schema, **plugin.attributes_schema}
     told = {name: _attribute(name, entry) for name, entry in declared.items()}
     return {name: {**each, 'dear': True} if (type_name, name) in _ASKS_MORE else each for name, each in told.items()}
@@ -104,8 +105,8 @@ def _attributes(type_name: str, plugin: type[Any]) -> dict[str, dict[str, Any]]:
 
 def _attribute(name: str, entry: Any) -> dict[str, Any]:
     told = {'type': entry.type, 'description': entry.description, 'of': (name,)}
-    # Heat asks the service for such an attribute each time that somebody wants it: it is not read for nothing, and a
-    # check reads it anew.
+    # Heat requests such an attribute at each use: it is read only if a template uses it, and each check reads it
+    # again.
     return {**told, 'dear': True, 'live': True} if entry.cache_mode == entry.CACHE_NONE else told
 
 
@@ -115,12 +116,12 @@ def _update_policy(last: str, plugin: type[Any]) -> type[Any] | None:
 
 
 def _left_to_heat(name: str, description: str) -> CustomConstraint:
-    """A constraint that asks a service: the class does, when it is at work."""
+    """Return a constraint that queries a service: the class checks it when it acts."""
     return CustomConstraint(name, description, lambda value: None)
 
 
 class _Nobody:
-    """Stands for a client while rules are read: it has every name, and talks to nobody."""
+    """Stands for a client while rules are read: it accepts every name and makes no requests."""
 
     def __getattr__(self, name: str) -> str:
         return name

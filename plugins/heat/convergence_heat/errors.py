@@ -1,4 +1,4 @@
-"""What an error of Heat's classes and clients means to the engine."""
+"""Translates errors of Heat's classes and clients into failures of the contract."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def failure_of(
         return ObjectNotFound(text)
     if action is Action.CREATE and (doings.unsure or doings.made or physical_id != ids[0]):
         return OutcomeUnknown(text, physical_id=physical_id)
-    # Where a name cannot be looked up Heat says that the value is wrong, and not always why.
+    # If a name cannot be resolved, Heat says that the value is wrong, and not always why.
     hidden = doings.in_vain and isinstance(error, (exception.HeatException, ValueError))
     if hidden or may_pass(error, client) or (action is Action.DELETE and client.is_conflict(error)):
         return TransientFailure(text, physical_id=physical_id)
@@ -48,11 +48,11 @@ def failure_of(
 
 
 def may_pass(error: Exception, client: Any) -> bool:
-    """Whether the same may work later: a service is away or has too much to do, or a quota is used up."""
+    """Return True if the same may succeed later: a service is down or overloaded, or a quota is used up."""
     if isinstance(error, (keystone.ConnectFailure, requests.ConnectionError, requests.Timeout)):
         return True
     if isinstance(error, exception.HeatException):
-        # Heat says that a type or a value is not valid where it could not be asked about.
+        # Heat calls a type or a value invalid if its request failed.
         before = error.__cause__ or error.__context__
         return isinstance(before, Exception) and may_pass(before, client)
     return client.is_over_limit(error) or status_of(error) in BUSY or _says_quota(error)
@@ -63,7 +63,7 @@ def _says_quota(error: Exception) -> bool:
 
 
 def status_of(error: Exception) -> int | None:
-    """What a service has answered; None: nothing, as far as the error tells."""
+    """Return the status code of a service; None if the error has none."""
     for name in ('http_status', 'status_code', 'code'):
         value = getattr(error, name, None)
         if isinstance(value, int) and value:

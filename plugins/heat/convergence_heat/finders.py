@@ -1,4 +1,4 @@
-"""Finds what a worker that died has made, by what was in the request that made it."""
+"""Finds the objects of dead workers, by values in the requests that made them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from convergence.resources.openstack.labels import LABEL, described, uuid_of
 from convergence_heat.labels import OF_TYPES, Collection, Place
 
 PAGE = 500
-"""Objects that are asked for at once."""
+"""Objects in one page of a list."""
 
 LATER = frozenset(
     {'rules', 'tags', 'dhcp_agent_ids', 'l3_agent_id', 'l3_agent_ids', 'roles', 'groups', 'members', 'location'}
 )
-"""Properties that classes give to an object with further requests. They may be missing on what is found."""
+"""Properties that classes set with further requests. A found object may lack them."""
 
 
 class Seeker:
-    """Asks a service about objects.
+    """Queries a service for objects.
 
     :param session: of the call.
     :param region: empty: any.
@@ -35,9 +35,9 @@ class Seeker:
         self._target = {'interface': interface} | ({'region_name': region} if region else {})
 
     def one(self, service: str, path: str, **params: Any) -> Mapping[str, Any] | None:
-        """What is at a path; None: the service says that nothing is.
+        """Return the object at a path; None if the service says that there is none.
 
-        :raises TransientFailure: it says anything else, or nothing.
+        :raises TransientFailure: any other answer, or none.
         """
         with _answering(path):
             try:
@@ -81,11 +81,11 @@ class Seeker:
 
 
 def found(seeker: Seeker, name: str, call: Call[Any], properties: Mapping[str, Any]) -> str | None:
-    """The id of the object that was made for a call; None: there is none.
+    """Return the id of the object that was made for a call; None if there is none.
 
     :param name: of the type, which is one of `OF_TYPES`.
     :param properties: as Heat's class sees them.
-    :raises TransientFailure: nobody can tell at the moment.
+    :raises TransientFailure: the answer is not known now.
     """
     collection = OF_TYPES[name]
     if collection.place is Place.ID:
@@ -102,7 +102,7 @@ def found(seeker: Seeker, name: str, call: Call[Any], properties: Mapping[str, A
 
 
 def told(properties: Mapping[str, Any]) -> str | None:
-    """What a user has said of an object."""
+    """Return the user's own description of an object."""
     more = properties.get('value_specs') if 'value_specs' in properties else None
     said = properties.get('description') if 'description' in properties else (more or {}).get('description')
     return said or None
@@ -139,7 +139,7 @@ BY_KEY: Mapping[str, Look] = {
     'OS::Neutron::RouterInterface': _router_interface,
     'OS::Cinder::VolumeAttachment': _attachment,
 }
-"""How the objects of a type are found that can carry no token. They are looked for before they are made."""
+"""Finders of objects that can carry no token. They run before the object is made."""
 
 NAMED = frozenset({'OS::Nova::KeyPair'})
 """Types of which there is one object of a name: the old one goes before it is replaced, as Heat removes it."""
@@ -160,4 +160,4 @@ def _answering(path: str) -> Iterator[None]:
     try:
         yield
     except (exceptions.ClientException, ValueError, KeyError) as error:
-        raise TransientFailure(f'It cannot be told what there is at {path}: {type(error).__name__}: {error}') from error
+        raise TransientFailure(f'The objects at {path} cannot be listed: {type(error).__name__}: {error}') from error

@@ -1,7 +1,7 @@
-"""What classes do about an object of which an update was done in part: by a worker that died, or by one that failed.
+"""Continues updates that a dead worker, or a failure, left half done.
 
-What each attempt wants to change is kept in the row until one succeeds (`Bridged.tried`), so the next one, and a
-rollback, begins from where the object may be by now, and not only from where the last success left it.
+The row stores the values that each attempt tries to set until one succeeds (`Bridged.tried`). So the next attempt, and
+a rollback, starts from every state that the object may have, and not only from the last success.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ BY_DIFFERENCE = frozenset(
         'OS::Neutron::Trunk',
     }
 )
-"""Types that add and remove what two versions of a list differ in. To do so from what was tried, too, undoes that."""
+"""Types that add and remove the difference of two lists. A difference from the tried values also undoes those."""
 
 _NICS = 'nics'
-"""In what is kept with a server: the ports that it is known to have, while its networks are being changed."""
+"""Key in the stored data of a server: the ports that it is known to have during a change of its networks."""
 
 _PORTS = '$ports'
-"""In the private data: ports were about to be made for a server, and may be there although nobody knows their ids."""
+"""Key in the private data: ports for a server may exist although their ids were not stored."""
 
 
 class MovedAttachment(Bridged):
@@ -76,7 +76,7 @@ class AnyNetwork(Bridged):
     """A server, or an instance: on any network of its project, where nothing is said."""
 
     def _build_nics(self, *arguments: Any, **options: Any) -> Any:
-        """Say what an API before 2.37 took for granted; Nova's client wants to be told."""
+        """Send the networks explicitly: APIs before 2.37 assumed them, and Nova's client requires them."""
         builds: Any = super()
         nics = builds._build_nics(*arguments, **options)
         return nics or ('auto' if builds.client_plugin().is_version_supported('2.37') else None)
@@ -95,7 +95,7 @@ class NetworkedServer(AnyNetwork):
                 self._inner._data_update_ports(port['id'], 'add')
 
     def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> Any:
-        """Let Nova come to the end of what an earlier attempt has begun; until then it refuses all other changes.
+        """Wait until Nova has finished an earlier attempt; until then it refuses all other changes.
 
         :raises TransientFailure: it has not yet.
         """
@@ -115,7 +115,7 @@ class NetworkedServer(AnyNetwork):
         return progress
 
     def check_update_complete(self, updaters: Any) -> Any:
-        """Go on; what somebody has begun, and not stored, is not begun once more."""
+        """Continue; a step that was started and not stored is not started again."""
         goes_on: Any = super()
         step = next((each for each in updaters if not each.complete), None)
         if step is None or step.called:
@@ -166,7 +166,7 @@ class NetworkedServer(AnyNetwork):
             server = self._server()
             client = self._inner.client_plugin()
             wanted = client.get_flavor(after_props['flavor'])
-            # What Nova tells of a flavor depends on the version of its API.
+            # The fields of a flavor depend on the version of the API of Nova.
             same = wanted.id == server.flavor.get('id') or wanted.name == server.flavor.get('original_name')
             if same:
                 return []
@@ -185,7 +185,7 @@ class NetworkedServer(AnyNetwork):
         makes: Any = super()
         return makes._create_internal_port(net_data, net_number, security_groups)
 
-    # --- what is there --------------------------------------------------------------------------------------------
+    # --- existing objects --------------------------------------------------------------------------------------------
 
     @property
     def _inner(self) -> Any:
@@ -215,7 +215,7 @@ class NetworkedServer(AnyNetwork):
             self._inner.client('neutron').update_port(port_id, {'port': {'security_groups': groups}})
 
     def _networks_there(self, interfaces: Any) -> list[Any]:
-        """Of the networks that it had, or was to have, those that it is on."""
+        """Return those of the former and the desired networks that the server has."""
         versions = [list(self.properties['networks'] or [])]
         versions += [self._inner_networks(each['networks']) for each in self.tried if 'networks' in each]
         if any(self._inner._str_network(each) for each in versions):
@@ -242,7 +242,7 @@ class SetOfRoutes(Bridged):
     properties: Any
 
     def handle_update(self, json_snippet: Any, tmpl_diff: Any, prop_diff: Any) -> Any:
-        """Add and remove what is not so yet; the class refuses to add what is there."""
+        """Add and remove only missing changes; the class refuses to add a route that exists."""
         updates: Any = super()
         if self.tried:
             one: Any = self
@@ -278,7 +278,7 @@ def _route(given: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _fits(port: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a port is one that would be made so."""
+    """Return True if a port equals one that would be made for the network."""
     if port['network_id'] != wanted['network_id']:
         return False
     there = [dict(each) for each in port['fixed_ips']]

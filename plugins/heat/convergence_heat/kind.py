@@ -35,9 +35,9 @@ from convergence_heat.describing import described
 from convergence_heat.errors import may_pass, status_of
 from convergence_heat.finders import BY_KEY, LATER, NAMED, SETS, found, told
 from convergence_heat.halfway import OF_CLASSES
+from convergence_heat.handover import HandsOver
 from convergence_heat.labels import OF_TYPES, Place
 from convergence_heat.operation import Operation, operation
-from convergence_heat.yielding import GivesWay
 
 LACKING = 'its creation was interrupted, and what belongs to it may be missing'
 NAMED_IN = frozenset({'identity'})
@@ -45,7 +45,7 @@ NAMED_IN = frozenset({'identity'})
 
 _BEGUN = 'begun'
 _LOOKED = '$looked'
-"""In the private data: what has this key was not there before, so what is there now is ours."""
+"""Key in the private data: no object had this key before, so the present one is ours."""
 
 MOST_PAUSE_S = 300.0
 """The longest that a service is left alone because it says so."""
@@ -54,7 +54,8 @@ FIRST_PAUSE_S = 1.0
 """To the first question whether something is done. Services need as long for a volume, and for no server less."""
 
 PAUSES_GROW = 1.5
-"""How much longer each pause is than the one before: what is done is known after half as long again at the latest."""
+"""Growth of the pauses between polls: the end of an action is noticed after at most one and a half times its duration.
+"""
 
 MOST_POLL_S = 30.0
 
@@ -64,7 +65,7 @@ TAKE_TIME = frozenset(
         ('OS::Cinder::Volume', Action.CREATE),
     }
 )
-"""What is never done when the service has just said that it begins; it is not asked at once."""
+"""Actions that are never complete right after the service has accepted them; the first poll waits."""
 
 PATIENCE = RetryPolicy(attempts=12, first_s=1, longest_s=30)
 """For two to four minutes: services are restarted, and quotas are raised by people."""
@@ -86,7 +87,7 @@ class HeatType(ResourceType[Any]):
 
     @override
     def validate(self, call: Call[Any]) -> None:
-        """``validate``, and with it the constraints that ask services."""
+        """``validate``, with the constraints that query services."""
         with self._at_work(call, Action.CREATE) as at_work:
             problem = at_work.one.validate()
             if problem:
@@ -94,7 +95,7 @@ class HeatType(ResourceType[Any]):
 
     @override
     def create(self, call: Call[Any]) -> Answer:
-        """``handle_create``. What has a key of its own is looked for before."""
+        """``handle_create``. An object with a key of its own is searched before."""
         with self._at_work(call, Action.CREATE) as at_work:
             if self.name in BY_KEY:
                 there = BY_KEY[self.name](at_work.seeker(), at_work.one.properties)
@@ -111,7 +112,7 @@ class HeatType(ResourceType[Any]):
 
     @override
     def plan(self, call: Call[Any]) -> Change | None:
-        """What Heat makes of the difference, before it does anything."""
+        """Return Heat's decision about the difference, before it does anything."""
         with self._at_work(call, Action.UPDATE, call.previous) as at_work:
             try:
                 *_, changed = changes(at_work)
@@ -127,7 +128,7 @@ class HeatType(ResourceType[Any]):
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
-        """``handle_delete``. What was made under a key of its own, and told by nobody, is looked for."""
+        """``handle_delete``. An object with a key of its own whose creation was not confirmed is searched first."""
         with self._at_work(call, Action.DELETE) as at_work:
             if call.physical_id is None and call.data.get(_LOOKED):
                 at_work.one.resource_id = BY_KEY[self.name](at_work.seeker(), at_work.one.properties)
@@ -157,7 +158,7 @@ class HeatType(ResourceType[Any]):
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
-        """What the class shows of its object: it is there, it is not, or nobody can tell."""
+        """Return the live state of the object as the class shows it, or None if the class cannot."""
         if call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no object')
         own = self.plugin.needs_replace_failed is not Resource.needs_replace_failed
@@ -165,7 +166,7 @@ class HeatType(ResourceType[Any]):
             with self._at_work(call, Action.CHECK) as at_work:
                 if self.name in BY_KEY:
                     if call.previous is not None and 'handle_update' in vars(self.plugin):
-                        return Observed()  # what is to be there is not there yet, and an update puts it there
+                        return Observed()  # the object of the new properties does not exist yet; an update makes it
                     there = BY_KEY[self.name](at_work.seeker(), at_work.one.properties)
                     if there is None:
                         raise ObjectNotFound(f'{self.name} {call.physical_id} is not there')
@@ -240,10 +241,10 @@ class HeatType(ResourceType[Any]):
         return step(call)
 
     def _checked(self, at_work: Operation, action: Action, cookie: Any, looks: int = 0) -> Answer:
-        """Ask the class whether it is done.
+        """Run the check of the class.
 
-        :param looks: how often it was asked before. The first time a service that does not answer is asked by the next
-            poll; later that is a failure.
+        :param looks: number of earlier polls. If the service does not answer the first one, the next poll repeats it;
+            later that is a failure.
         """
         one, pause_s = at_work.one, min(FIRST_PAUSE_S * PAUSES_GROW**looks, MOST_POLL_S)
         check = getattr(one, f'check_{action.value.lower()}_complete', None)
@@ -253,7 +254,7 @@ class HeatType(ResourceType[Any]):
         except PollDelay as delay:
             complete, pause_s = False, float(delay.period)
         except Exception as error:
-            # The handler has done its part, and what it did must not be done again: the next poll asks.
+            # The handler has done its part and must not repeat it: the next poll runs the check.
             if not (looks == 0 and may_pass(error, one._default_client_plugin())):
                 raise
             complete = False
@@ -275,7 +276,7 @@ class HeatType(ResourceType[Any]):
                 there = BY_KEY[self.name](at_work.seeker(), given)
                 if there is None and self.name in NAMED:
                     return None
-                # Made once more it is the same: nobody can tell its object from that of another row.
+                # A repeated creation makes the same: its object cannot be told from that of another row.
                 step = 'again' if there is None else 'take'
                 return InProgress({'step': step}, there, poll_after_s=0.0)
             there = call.physical_id or found(at_work.seeker(), self.name, call, given)
@@ -284,7 +285,7 @@ class HeatType(ResourceType[Any]):
             step = 'adopt'
             if any(given.get(each) for each in LATER & set(given.props)):
                 # Another one beside it has another token: however often a worker dies, one token has one object. Where
-                # a name is the key that cannot be, and the service sees to it that nothing is made twice.
+                # a name is the key that cannot be, and the service makes nothing twice.
                 if OF_TYPES[self.name].service not in NAMED_IN:
                     raise ReplacementNeeded(LACKING, physical_id=there)
                 step = 'remake'
@@ -300,7 +301,7 @@ class HeatType(ResourceType[Any]):
             )
         one.resource_id = there
         if self.name == 'OS::Nova::KeyPair' and not one.properties['public_key']:
-            # Its private key was in the answer that nobody has heard.
+            # Its private key was in the lost answer.
             one.handle_delete()
             one.resource_id = None
             return self._made(at_work)
@@ -308,7 +309,7 @@ class HeatType(ResourceType[Any]):
         return self._checked(at_work, Action.CREATE, cookie)
 
     def _remade(self, at_work: Operation, cookie: Any) -> Answer:
-        """Remove what was made in part; when it is gone, begin anew."""
+        """Remove an incomplete object, then begin again."""
         one = at_work.one
         check = getattr(one, 'check_delete_complete', None)
         try:
@@ -335,7 +336,7 @@ class HeatType(ResourceType[Any]):
 class _Finds(HeatType):
     @override
     def find(self, call: Call[Any]) -> Answer | None:
-        """What was made for the call, with which its creation goes on."""
+        """Return the object that was made for the call; its creation continues with it."""
         return self._found(call)
 
 
@@ -389,7 +390,7 @@ def heat_type(name: str, plugin: type[Any]) -> HeatType:
         more['implied'] = lambda self, own, template: AFTER[name](own, template)
     if name in NOTIFIED:
         more['notified'] = lambda self, event_type, payload: NOTIFIED[name](event_type, payload)
-    kind = described(name, plugin, (*([GivesWay] if gives_way else []), *(bases or [HeatType])), more)
+    kind = described(name, plugin, (*([HandsOver] if gives_way else []), *(bases or [HeatType])), more)
     assert isinstance(kind, HeatType)
     return kind
 
@@ -406,7 +407,7 @@ def _bridged_once(plugin: type[Any]) -> type[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What is no JSON: maps that ask a service for each of their values, times, sets."""
+    """Return JSON for other values: maps that query a service for each value, times, sets."""
     if isinstance(value, Mapping):
         return dict(value)
     return sorted(value) if isinstance(value, (set, frozenset)) else str(value)

@@ -1,7 +1,6 @@
-"""Where services keep what resources make, and where such an object can carry the token of its resource.
+"""The collections of services, and the part of an object that can carry the token of its resource.
 
-A token that is in the request that makes the object is on it from the first moment on: there is no time in which the
-object exists and cannot be told from others.
+A token in the request that makes the object is on it from the first moment: the object never exists without its label.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from enum import StrEnum
 
 
 class Place(StrEnum):
-    """What of an object carries the token."""
+    """The part of an object that carries the token."""
 
     DESCRIPTION = 'description'
     METADATA = 'metadata'
@@ -21,15 +20,15 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The objects of one sort at a service.
+    """The objects of one kind in a service.
 
     :param service: its type in the catalog of Keystone.
     :param path: of the collection, behind the endpoint. Objects are made with POST to it.
-    :param singular: the key of an object in bodies; empty where a body is the object.
+    :param singular: the key of an object in bodies; empty if a body is the object.
     :param plural: the key of the list in answers.
-    :param change: the method that changes an object.
-    :param listing: of the list with all that objects carry, where that is another path.
-    :param filters: whether the list can be asked for the objects with a description; otherwise all are read.
+    :param change: the HTTP method that changes an object.
+    :param listing: the path of the list with all fields of objects, if it is another one.
+    :param filters: True if the service can filter the list by description; otherwise the whole list is read.
     """
 
     service: str
@@ -87,7 +86,7 @@ OF_TYPES: Mapping[str, Collection] = {
     'OS::Keystone::Role': _identity('roles', 'role'),
     'OS::Keystone::Domain': _identity('domains', 'domain'),
 }
-"""What the objects of a type are, for those that can carry a token."""
+"""The collections of the types whose objects can carry a token."""
 
 
 def collection_of(path: str) -> Collection | None:

@@ -21,11 +21,11 @@ VERSIONS = '27'
 
 
 NO_METADATA = 'http://127.0.0.1:8000'
-"""Where servers of the format ``HEAT_CFNTOOLS`` look for metadata. Nothing answers there; without it none is made."""
+"""The metadata URL of servers with the format ``HEAT_CFNTOOLS``, which need one. No server answers there."""
 
 
 _TALKATIVE = ('heat.engine.environment', 'heat.engine.attributes', 'neutronclient')
-"""Who warns of each deprecated type, and with each client that is made."""
+"""Loggers that warn of each deprecated type, and of each new client."""
 
 
 def classes() -> dict[str, type[Any]]:
@@ -41,7 +41,7 @@ def classes() -> dict[str, type[Any]]:
         from heat.engine.plugin_manager import PluginManager, PluginMapping
 
         clients.initialise()
-        # Not from its environment, which does not tell hidden types.
+        # Not from its environment, which leaves out hidden types.
         found = PluginMapping(['available_resource', 'resource']).load_all(PluginManager('heat.engine.resources'))
         return dict(sorted(found))
 
@@ -84,9 +84,10 @@ def _started_once() -> dict[str, type[Any]]:
 
 @contextmanager
 def _shared_options() -> Iterator[None]:
-    """Both register options on the global configuration. Ours are there first, and stay where the names are the same.
+    """Register the options of both programs on the global configuration. Ours come first and win where names are
+    equal.
 
-    Those of Heat with such a name are of its database and its host, which nothing here has.
+    Those of Heat with such a name concern its database and its host, which are not used here.
     """
     register, register_cli = cfg.ConfigOpts.register_opt, cfg.ConfigOpts.register_cli_opt
 

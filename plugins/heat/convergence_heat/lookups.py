@@ -1,7 +1,7 @@
-"""Answers of services that serve more than one question: which id has a name, which extensions there are.
+"""Cached answers of services that serve several requests: the id of a name, the list of extensions.
 
-To make one server Heat's classes ask for the same flavor six times. What is kept are answers to look-ups, for the
-calls of one stack in one process and for a short time; never the state of an object, which is what polls wait for.
+To make one server Heat's classes request the same flavor six times. Only look-ups are cached, for the calls of one
+stack in one process and for a short time; never the state of an object, on which polls depend.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import requests
 from convergence.concurrency import Lock
 
 KEPT_S = 60.0
-"""How old an answer may be."""
+"""Seconds during which an answer is used."""
 
 JUST_S = 3.0
-"""How old what was read of an object itself may be: as long as a worker takes to read all attributes."""
+"""Seconds during which the fields of an object are used: as long as a worker takes to read all its attributes."""
 
 MOST_KEPT = 2000
 """Answers that a process keeps."""
@@ -34,10 +34,10 @@ _CONSTANT = re.compile(
 """Paths of what changes seldom, and never by what a stack makes."""
 
 _VERSIONS = re.compile(r'^https?://[^/]+/(v[\d.]+/?)?$')
-"""Addresses at which a service tells which versions of itself there are."""
+"""Addresses at which a service lists its versions."""
 
 _NAMING = frozenset({'name', 'fields', 'limit', 'marker', 'sort_key', 'sort_dir', 'id'})
-"""What look-ups by name ask with."""
+"""Query parameters of look-ups by name."""
 
 Question = tuple[str, ...]
 
@@ -89,7 +89,7 @@ class KeptAnswers:
 
 
 class SeenObjects:
-    """The ids of objects that a service has just shown or made, so that nobody has to ask whether there is such an id.
+    """The ids of objects that a service has just shown or made, so that no request must check them.
 
     :param now: seconds of a clock that never goes back.
     """
@@ -119,7 +119,7 @@ class SeenObjects:
                 del self._seen[seen]
 
     def answer(self, question: Question) -> requests.Response | None:
-        """What the service would say to: which ids are this id?"""
+        """Return the answer that the service would give to a look-up of this id."""
         scope, _, service, url, asked, _ = question
         path, _, query = url.partition('?')
         wanted = dict(parse_qsl(f'{query}&{asked}'))
@@ -133,10 +133,10 @@ class SeenObjects:
 
 
 class Lookups:
-    """The answers as one call sees them.
+    """The answers for one call.
 
-    :param scope: who asks: nobody sees what was answered to others.
-    :param all_reads: keep whatever is read until the call changes something: for calls that look, and wait for nothing.
+    :param scope: the caller: answers to others are not visible.
+    :param all_reads: True to cache every read until the call changes something: for calls that do not poll.
     """
 
     def __init__(self, kept: KeptAnswers, scope: str, *, all_reads: bool = False) -> None:
@@ -146,7 +146,7 @@ class Lookups:
         self._own: dict[Question, requests.Response] = {}
 
     def question(self, url: str, method: str, options: Mapping[str, Any]) -> Question:
-        """What is asked, as a key."""
+        """Return the key of a request."""
         target = options.get('endpoint_filter') or {}
         params = options.get('params') or {}
         asked = urlencode(params, doseq=True) if isinstance(params, Mapping) else str(params)
@@ -155,13 +155,13 @@ class Lookups:
         return (self._scope, method.upper(), service, str(url), asked, version)
 
     def answer(self, question: Question) -> requests.Response | None:
-        """What is known."""
+        """Return the cached answer."""
         own = self._own.get(question) if self._all_reads else None
         known = own if own is not None else self._kept.get(question)
         return known if known is not None else self._kept.objects.answer(question)
 
     def keep(self, question: Question, response: requests.Response) -> None:
-        """Keep an answer, if there is something in it: what is not there now may be made any moment."""
+        """Cache an answer if it is not empty: a missing object may be made at any moment."""
         if not response.ok:
             return
         self._own[question] = response
@@ -170,7 +170,7 @@ class Lookups:
             self._kept.put(question, response)
 
     def for_looks(self) -> Lookups:
-        """The same for calls that only look, and wait for nothing: all that was read serves them."""
+        """Return the same cache for calls that only read and do not poll: every read is cached."""
         self._all_reads = True
         return self
 
@@ -203,7 +203,7 @@ def _finds_nothing(response: requests.Response) -> bool:
 
 
 class RecentReads:
-    """What was just read of an object, so that its ten attributes are read from one answer."""
+    """Recent reads of an object, so that its ten attributes need one request."""
 
     def __init__(self, kept: KeptAnswers, now: Callable[[], float] = time.monotonic) -> None:
         self._kept = kept
@@ -212,7 +212,7 @@ class RecentReads:
         self._of: OrderedDict[str, tuple[Lookups, float]] = OrderedDict()
 
     def of(self, token: str, scope: str) -> Lookups:
-        """What was read for a resource in the last seconds; nothing where it was longer ago."""
+        """Return the reads for a resource in the last seconds; empty if they are older."""
         with self._lock:
             found, at = self._of.get(token, (None, 0.0))
             if found is None or self._now() - at > JUST_S:
@@ -223,7 +223,7 @@ class RecentReads:
             return found
 
     def put(self, token: str, lookups: Lookups) -> None:
-        """What the call that has just ended has read since it last changed something."""
+        """Store the reads of the ended call since its last change."""
         with self._lock:
             self._of[token] = lookups.for_looks(), self._now()
 

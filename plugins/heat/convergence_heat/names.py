@@ -1,4 +1,4 @@
-"""What names in properties stand for, found out when they were applied: an id in place of its name is no change."""
+"""Ids of names in properties, found when they were applied: an id in place of its name is no change."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def names_in(properties: Any, given: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """What the names in properties stand for.
+    """Return the ids of the names in properties.
 
-    :param properties: of Heat, which has looked up what its class has asked for.
-    :param given: the same as the template has them, by their names of today.
+    :param properties: of Heat, which has resolved the names that its class uses.
+    :param given: the same as in the template, by their current names.
     """
     found: dict[str, dict[str, str]] = {}
     translation = properties.translation

@@ -22,7 +22,7 @@ from convergence_heat.stack import ActingContext, SeenStack
 KEPT = KeptAnswers()
 RECENT = RecentReads(KEPT)
 NOT_YET = Doings()
-"""Of a call that has asked no service for anything."""
+"""The doings of a call without requests."""
 
 
 @dataclass
@@ -40,11 +40,11 @@ class Operation:
 
     @property
     def doings(self) -> Doings:
-        """What it has done at services so far."""
+        """Return the requests that it has made so far."""
         return self.acting.opened.doings if self.acting.opened is not None else NOT_YET
 
     def seeker(self) -> Seeker:
-        """Asks services about objects, in the name of the same user."""
+        """Return a seeker that queries services as the same user."""
         session = self.acting.keystone_session
         credentials = self.call.credentials()
         return Seeker(session, credentials.region, credentials.interface)
@@ -64,12 +64,12 @@ def operation(
     *,
     looks: bool = False,
 ) -> Iterator[Operation]:
-    """Have an instance of a class of Heat do something; what it raises is raised as the contract wants it.
+    """Run an instance of a class of Heat; its errors become failures of the contract.
 
     :param plugin: the class, bridged.
     :param name: of the type.
-    :param properties: which the object has, if they are not those that are wanted.
-    :param looks: it only reads attributes: one answer of a service serves several of them.
+    :param properties: the properties of the object, if they are not the desired ones.
+    :param looks: True if it only reads attributes: one answer of a service serves several of them.
     """
 
     def open_session() -> tuple[CallSession, str, str]:

@@ -1,8 +1,8 @@
-"""What a service refuses because it is so already.
+"""Recognises refusals of requests that were already served.
 
-A worker that dies has perhaps asked for it, and who goes on asks again. Where the refusal leaves that open the service
-is asked what there is; if that is what was wanted, it has been done. Creations are none of this: what they find there
-may be somebody else's, and they look for it before they make anything.
+A dead worker may have sent the request, and its successor repeats it. If the refusal is ambiguous, the service is
+queried for the present state; if that is the desired one, the request counts as served. Creations are excluded: an
+existing object may have another creator, and they search before they make anything.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 from convergence.core.model import Action
 
 REFUSED = frozenset({400, 404, 409})
-"""What services answer to what cannot be done, be it that it has been done."""
+"""Status codes of refusals, which may mean that the request was already served."""
 
 Ask = Callable[[str], Any]
-"""What a service has at an address, as JSON; None: nothing."""
+"""Returns the JSON at an address of a service; None if there is nothing."""
 
 Look = Callable[[Ask, str, Any], Any]
 """The answer that a request to an address, with a body, might have had; None: it was refused for another reason."""
 
 
 def answer_of(action: Action, method: str, url: str, body: Any, ask: Ask) -> Any:
-    """What the service would have answered to a request that it has refused, had nobody sent it before.
+    """Return the answer that the service would have given to a refused request if it had been the first one.
 
-    :returns: the body of an answer; None: nobody has, or nothing is known of such requests.
+    :returns: the body of an answer; None if the request was not served before, or is of an unknown kind.
     """
     if action is Action.CREATE:
         return None
@@ -38,7 +38,7 @@ def answer_of(action: Action, method: str, url: str, body: Any, ask: Ask) -> Any
 
 
 def is_gone(action: Action, method: str, status: int) -> bool:
-    """Whether an update wanted to remove something that is not there any more."""
+    """Return True if an update tried to remove something that is already gone."""
     return action is Action.UPDATE and method.upper() == 'DELETE' and status == 404
 
 

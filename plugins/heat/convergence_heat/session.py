@@ -25,10 +25,10 @@ from convergence_heat.lookups import Lookups, made_up
 from convergence_heat.repeating import REFUSED, answer_of, is_gone
 
 TIMEOUT_S = 60.0
-"""How long a service may take to answer."""
+"""Seconds in which a service must answer."""
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""What a service answers that may answer otherwise in a while."""
+"""Status codes of temporary failures: the same request may succeed later."""
 
 _CREATES = 'POST'
 _READS = ('GET', 'HEAD')
@@ -45,14 +45,14 @@ class Tidying:
 
 @dataclass
 class Doings:
-    """What a call has done at services so far.
+    """The requests of a call so far.
 
-    :ivar made: how many objects services have said to have made.
-    :ivar unsure: whether one may have been made of which no service has said so.
-    :ivar retry_after_s: how long a service that had too much to do wants to be left alone.
-    :ivar in_vain: whether a request found a service that was away or had too much to do. It need not be the last one:
-        clients ask on, and then take for wrong what they were only not told.
-    :ivar requests: how many were sent.
+    :ivar made: number of objects that services have confirmed to have made.
+    :ivar unsure: True if a request may have made an object without a confirmation.
+    :ivar retry_after_s: seconds that an overloaded service wants to be left alone.
+    :ivar in_vain: True if a request found a service down or overloaded. It need not be the last one: clients continue,
+        and then take a missing answer for a wrong value.
+    :ivar requests: number of requests.
     """
 
     made: int = 0
@@ -64,14 +64,14 @@ class Doings:
 
 
 class CallSession(Session):
-    """A session of one call, with the token and the connections of the credentials' own.
+    """A session of one call, with the token and the connections of the credentials' own session.
 
     :param opened: the session of the credentials.
     :param token: of the resource.
-    :param cancelled: whether the call is no longer wanted; then nothing more is sent.
-    :param lookups: answers to questions that others have asked.
-    :param action: of the resource, for which something is asked.
-    :ivar waiting: for which answer it waits; whoever closes that in another thread lets the call end.
+    :param cancelled: returns True if the call was cancelled; then no more requests are sent.
+    :param lookups: cached answers to other calls.
+    :param action: of the resource, for which the request is sent.
+    :ivar waiting: the answer for which it waits; another thread can close it to end the call.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class CallSession(Session):
     def request(  # type: ignore[override]
         self, url: str, method: str, json: Any = None, **options: Any
     ) -> requests.Response:
-        """Send a request: what makes an object with the token in it, and a question only if nobody has the answer."""
+        """Send a request: with the token if it makes an object, and only if the answer is not cached."""
         if method.upper() not in (*_READS, _CREATES) or (json is None and not options.get('data')):
             return self._sent(url, method, json, options)
         if method.upper() in _READS or not options.get('authenticated', True):
@@ -124,13 +124,13 @@ class CallSession(Session):
 
     def _sent(self, url: str, method: str, json: Any, options: dict[str, Any]) -> requests.Response:
         if self._cancelled():
-            raise TransientFailure('The call is no longer wanted; nothing more is asked of services.')
+            raise TransientFailure('The call was cancelled; no more requests are sent to services.')
         question = self.lookups.question(url, method, options) if method.upper() in _READS else None
         known = self.lookups.answer(question) if question is not None else None
         if known is not None:
             return known
         self.doings.requests += 1
-        # Whoever called tries again, when he knows what that would mean; and does not wait in a thread until then.
+        # The caller retries if that is safe, and does not wait in a thread until then.
         options['connect_retries'] = options['status_code_retries'] = 0
         try:
             with self.waiting.here():
@@ -159,7 +159,7 @@ class CallSession(Session):
     def _done_before(
         self, url: str, method: str, json: Any, options: dict[str, Any], status: int
     ) -> requests.Response | None:
-        """What the service would have answered to a request that it refuses because it has been sent before."""
+        """Return the answer to a request that the service refuses because it was already served."""
         if status not in REFUSED or method.upper() in _READS:
             return None
         if is_gone(self._action, method, status):
@@ -172,16 +172,17 @@ class CallSession(Session):
             if found.status_code == 404:
                 return None
             if not found.ok:
-                raise TransientFailure(f'It cannot be told what there is at {there}: {found.status_code}')
+                raise TransientFailure(f'The objects at {there} cannot be listed: {found.status_code}')
             return found.json()
 
         answer = answer_of(self._action, method, url, body, ask)
         return None if answer is None else made_up(url, 200, answer)
 
     def _authorized(self, url: str, method: str, json: Any, options: dict[str, Any]) -> requests.Response:
-        """Ask once more where a token is not good any more: whoever refuses it has done nothing.
+        """Repeat a request whose token has expired: a service that refuses a token has done nothing.
 
-        The session does so too, but not while another call, with which this one shares its token, is about to renew it.
+        The session does so too, but not while another call, with which it shares its token, is about to renew the
+        token.
         """
         try:
             answer = super().request(url, method, json=json, **options)
@@ -199,7 +200,8 @@ class CallSession(Session):
             # What a service refuses it has not made.
             self.doings.unsure = False
         if status in (413, 429, 503):
-            # Cinder says 0 with a quota that is used up: it would be asked for ever, without a pause and untold.
+            # Cinder says 0 with a quota that is used up: the request would be repeated for ever, without a pause or a
+            # message.
             self.doings.retry_after_s = _seconds(headers.get('Retry-After')) or None
 
 
@@ -229,7 +231,7 @@ def _parsed(data: Any) -> Any:
 
 
 def _never_connected(error: exceptions.ConnectFailure) -> bool:
-    """Whether a request cannot have reached the service."""
+    """Return True if a request cannot have reached the service."""
     cause = error.__cause__ or error.__context__
     if isinstance(cause, requests.exceptions.ConnectTimeout):
         return True
@@ -247,7 +249,7 @@ def _never_connected(error: exceptions.ConnectFailure) -> bool:
 
 
 def _seconds(told: str | None) -> float | None:
-    """What Retry-After says, where it says seconds."""
+    """Return the value of Retry-After in seconds, if it is a number."""
     try:
         return max(float(told), 0.0) if told is not None else None
     except ValueError:

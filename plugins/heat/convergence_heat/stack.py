@@ -1,4 +1,4 @@
-"""What a class of Heat may see of the stack and of the request that it works for."""
+"""The stack and the request that a class of Heat sees."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from convergence.resources.contract import Call, FinalFailure
 from convergence_heat.session import CallSession
 
 TIMEOUT_S = 3600
-"""Of a stack, as far as classes ask: it is shown to users of Heat, and nothing of theirs ends by it."""
+"""The timeout of a stack for classes that read it. No action ends by it."""
 
 
 class ActingContext(context.RequestContext):  # type: ignore[misc]
-    """The request as Heat's clients see it: a session, a project, a region. It asks nobody before a client does.
+    """The request as Heat's clients see it: a session, a project, a region. Opened at the first use by a client.
 
     :param project_id: of the stack.
-    :param open_session: opens the session of the call, and tells the address of Keystone and the region.
+    :param open_session: opens the session of the call; returns the address of Keystone and the region too.
     """
 
     def __init__(self, project_id: str, open_session: Callable[[], tuple[CallSession, str, str]]) -> None:
@@ -32,7 +32,7 @@ class ActingContext(context.RequestContext):  # type: ignore[misc]
 
     @property
     def keystone_session(self) -> CallSession:
-        """The session of the call, opened when a client first wants it."""
+        """Return the session of the call, opened at its first use."""
         if self.opened is None:
             self.opened, self.auth_url, region = self._open()
             self.region_name = region or None
@@ -40,12 +40,12 @@ class ActingContext(context.RequestContext):  # type: ignore[misc]
 
     @property
     def auth_plugin(self) -> Any:
-        """How the session gets its tokens."""
+        """Return the plugin that gets the tokens of the session."""
         return self.keystone_session.auth
 
 
 class _NoNode:
-    """What the stack's definition knows of a resource: nothing, it is in our rows."""
+    """The node of a resource in the stack's definition: empty, because our rows hold it."""
 
     _resource_data = None
     state = ('INIT', 'COMPLETE')
@@ -76,7 +76,7 @@ class _Sections:
 
 
 class SeenStack:
-    """The stack of a call, as far as classes look at it. It holds no other resources."""
+    """The stack of a call, as far as classes read it. It holds no other resources."""
 
     CREATE, UPDATE, DELETE, ROLLBACK = 'CREATE', 'UPDATE', 'DELETE', 'ROLLBACK'
     CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE = 'CHECK', 'SUSPEND', 'RESUME', 'SNAPSHOT', 'RESTORE'
@@ -103,11 +103,11 @@ class SeenStack:
         return self.context.clients
 
     def _backup_stack(self) -> Any:
-        """Where Heat keeps resources that have been replaced: those of `before`."""
+        """Return the store of replaced resources: those of `before`."""
         return SimpleNamespace(resources=self.before)
 
     def identifier(self) -> Any:
-        """How Heat addresses the stack."""
+        """Return the identifier of the stack for Heat."""
         return identifier.HeatIdentifier(self.tenant_id, self.name, self.id)
 
     def timeout_secs(self) -> int:
@@ -115,7 +115,7 @@ class SeenStack:
         return TIMEOUT_S
 
     def values(self) -> list[Any]:
-        """The other resources: nobody's business here."""
+        """Return no other resources."""
         return []
 
     def resource_by_refid(self, refid: str) -> None:
@@ -126,7 +126,7 @@ class SeenStack:
 
 
 class EngineCalls:
-    """What Server asks Heat's engine for: a software configuration of the project, which is one of ours.
+    """The calls of Heat's engine that Server makes: it reads a software configuration, which is one of ours.
 
     :param software: of the call.
     """
@@ -155,4 +155,4 @@ class EngineCalls:
                 raise
 
     def __getattr__(self, name: str) -> Any:
-        raise FinalFailure(f'{self._name} asks the engine of Heat to {name}, and there is none here')
+        raise FinalFailure(f'{self._name} needs the engine of Heat to {name}; there is none here')

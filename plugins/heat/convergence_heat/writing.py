@@ -1,4 +1,4 @@
-"""Writes the manifest of Heat's types anew: ``python -m convergence_heat.writing [FILE]``."""
+"""Writes the manifest of Heat's types: ``python -m convergence_heat.writing [FILE]``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resource types of OpenStack over openstacksdk. What is imported here costs nothing."""
+"""Resource types of OpenStack over openstacksdk. The imports of this module are cheap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = 'types.json'
 
 
 def manifest() -> Manifest:
-    """What the types say of themselves.
+    """Return the manifest of the types.
 
     :raises ValueError: the file belongs to another version of Convergence.
     :raises OSError: the file cannot be read.

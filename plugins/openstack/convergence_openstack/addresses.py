@@ -1,4 +1,4 @@
-"""What templates may ask of the addresses of a server."""
+"""The attributes of a server that show its addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volumes with servers: what has a volume, and is taken from one server to another."""
+"""Attachments of volumes to servers, including the move from one server to another."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ class VolumeAttachment(KeyedType):
 
     @override
     def is_removed(self, task: Task, key: str) -> bool:
-        """Whether it is free for another server."""
+        """Return True if the volume is free for another server."""
         return all(_is_free(task, place) for place in _places(task, (_server(task), key)))
 
     @override
     def is_ready(self, task: Task, shown: Shown) -> bool:
-        """Whether Cinder knows that the server has it."""
+        """Return True if Cinder shows the attachment to the server."""
         volume = _volume(task, str(task.given['volume_id']))
         return volume is not None and volume['status'] == 'in-use'
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
-        """Whether the server has it."""
+        """Return a healthy observation if the server has the volume."""
         if call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no object')
         with at_work(call, Action.CHECK) as task:
@@ -81,11 +81,11 @@ class VolumeAttachment(KeyedType):
 
     @override
     def change(self, task: Task, changed: frozenset[str], before: Mapping[str, Any]) -> Answer:
-        """Take the volume from where it is, or was to be, and have the server take the one that is wanted."""
+        """Detach the volume from its present or former server, and attach it to the desired one."""
         old = (str(before['instance_uuid']), str(before['volume_id']))
         task.data[PLACES] = [list(each) for each in _places(task, old, _wanted(task))]
         task.record()
-        # Another device can be had only by attaching it anew.
+        # Another device needs a new attachment.
         anew = 'mountpoint' in changed and old == _wanted(task)
         return self._moved(task, {'step': 'move', 'anew': anew, 'looks': 0})
 
@@ -145,7 +145,7 @@ def _volume(task: Task, volume: str) -> Shown | None:
 
 
 def _is_free(task: Task, place: Where) -> bool:
-    """Whether the server does not have the volume, and the volume is not on its way from it."""
+    """Return True if the server does not have the volume and no detachment is running."""
     volume = _volume(task, place[1])
     if volume is None:
         return True

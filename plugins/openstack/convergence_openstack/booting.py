@@ -1,4 +1,4 @@
-"""What a server is made from: its disks, and what it reads when it boots."""
+"""The disks and the user data from which a server boots."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def disks(given: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def can_boot(given: Mapping[str, Any]) -> bool:
-    """Whether there is something to boot from."""
+    """Return True if the properties name something to boot from."""
     return bool(given.get('image')) or any(each.get('boot_index') == 0 for each in disks(given))
 
 
 def user_data(task: Task) -> str | None:
-    """What the server reads when it boots, as the API wants it; None: nothing.
+    """Return the user data in the form of the API; None if there are none.
 
-    ``HEAT_CFNTOOLS`` is sent as it is, too: nothing serves the agents for which Heat wraps it up.
+    ``HEAT_CFNTOOLS`` is sent unchanged, too: the agents for which Heat wraps it are not served here.
     """
     text = task.given.get('user_data') or ''
     if task.given.get('user_data_format') == 'SOFTWARE_CONFIG' and _UUID.fullmatch(text):
@@ -42,7 +42,7 @@ def user_data(task: Task) -> str | None:
 
 
 def encoded(text: str) -> str:
-    """A text as the API wants contents of files."""
+    """Return a text in the form that the API requires for contents of files."""
     return base64.b64encode(text.encode()).decode()
 
 

@@ -1,4 +1,4 @@
-"""The services of a cloud, as one call of one resource asks them: over openstacksdk, for the user of the stack."""
+"""Requests to the services of a cloud from one call of one resource: over openstacksdk, for the user of the stack."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from convergence.resources.openstack.waiting import Waiting, tell
 from convergence_openstack.lookups import KEPT_S, Recent, Sort
 
 TIMEOUT_S = 60.0
-"""How long a service may take to answer, where the session does not say it."""
+"""Seconds in which a service must answer, if the session sets no limit."""
 
 PAGE = 500
-"""Objects that are asked for at once."""
+"""Objects in one page of a list."""
 
 MOST_CONNECTIONS = 200
 """Sessions for which a process keeps a connection of openstacksdk."""
 
 NAMES = Recent(KEPT_S)
-"""What names stand for, by who asks, what is asked for, and the name."""
+"""The ids of names, by caller, kind and name."""
 
 _MAKES = 'POST'
 
 
 class Cloud:
-    """Asks services. Nothing is sent before the first question.
+    """Sends requests to services. Nothing is sent before the first one.
 
-    :ivar made: how many objects services have said to have made.
-    :ivar is_unsure: whether one may have been made of which no service has said so.
+    :ivar made: number of objects that services have confirmed to have made.
+    :ivar is_unsure: True if a request may have made an object without a confirmation.
     """
 
     def __init__(self, call: Call[Any]) -> None:
@@ -58,17 +58,17 @@ class Cloud:
         makes: bool = False,
         **options: Any,
     ) -> AnyJson:
-        """Send a request; the answer as JSON, None where it has no body.
+        """Send a request and return the answer as JSON, None if it has no body.
 
         :param service: its type in the catalog of Keystone.
-        :param path: behind the endpoint, which has the version.
-        :param makes: whether it makes something, as each POST does.
+        :param path: behind the endpoint, which contains the version.
+        :param makes: True if the request makes an object, as each POST does.
         :param options: ``microversion``, ``headers``.
         :raises HttpException: the service refuses.
-        :raises TransientFailure: the call is no longer wanted.
+        :raises TransientFailure: the call was cancelled.
         """
         if self._call.cancelled():
-            raise TransientFailure('The call is no longer wanted; nothing more is asked of services.')
+            raise TransientFailure('The call was cancelled; no more requests are sent to services.')
         if body is not None:
             options['json'] = body
         if params:
@@ -92,7 +92,7 @@ class Cloud:
         return answer.json() if answer.content else None
 
     def there(self, service: str, path: str, **options: Any) -> AnyJson:
-        """What is at a path; None: nothing is."""
+        """Return the object at a path; None if there is none."""
         try:
             return self.ask(service, 'GET', path, **options)
         except HttpException as error:
@@ -101,7 +101,7 @@ class Cloud:
             raise
 
     def remove(self, service: str, path: str) -> None:
-        """Remove what is at a path. That nothing is there is no error."""
+        """Remove the object at a path. A missing object is no error."""
         try:
             self.ask(service, 'DELETE', path)
         except HttpException as error:
@@ -155,7 +155,8 @@ class Cloud:
         with self._waiting.here():
             answer: requests.Response = proxy.request(path, method, **more, **options)
             if answer.status_code == 401:
-                # Another call with the same token may have just been about to renew it. Whoever refuses it did nothing.
+                # Another call with the same token may have been renewing it. A service that refuses a token has done
+                # nothing.
                 answer = proxy.request(path, method, **more, **options)
         return answer
 
@@ -178,7 +179,9 @@ class _Connections:
         self._of: OrderedDict[tuple[int, str, str], Any] = OrderedDict()
 
     def of(self, session: Any, region: str, interface: str) -> Any:
-        """That of a session. It is as old as the session, which it keeps alive, so no other has its number."""
+        """Return the connection of a session. It lives as long as the session and keeps it alive, so no other session
+        gets its id.
+        """
         key = (id(session), region, interface)
         with self._lock:
             found = self._of.get(key)
@@ -196,7 +199,7 @@ _CONNECTIONS = _Connections()
 
 
 def _never_connected(error: exceptions.ConnectFailure) -> bool:
-    """Whether a request cannot have reached the service."""
+    """Return True if a request cannot have reached the service."""
     seen: Any = error.__cause__ or error.__context__
     for _ in range(10):
         if seen is None or type(seen).__name__ in (

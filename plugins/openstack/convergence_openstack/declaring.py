@@ -9,7 +9,7 @@ HIDDEN = SupportStatus(Status.HIDDEN)
 DEPRECATED = SupportStatus(Status.DEPRECATED)
 
 UUID = '^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$'
-"""How ids of images look."""
+"""The form of ids of images."""
 
 PROTOCOLS = (
     *range(256),
@@ -33,5 +33,5 @@ PROTOCOLS = (
 
 
 def by_service(name: str) -> CustomConstraint:
-    """A constraint that only a service can check: the type asks it when it is at work."""
+    """Return a constraint that only a service can check: the type queries the service when it acts."""
     return CustomConstraint(name, '', lambda value: None)

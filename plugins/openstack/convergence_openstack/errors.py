@@ -1,4 +1,4 @@
-"""What an error of a service means to the engine, and what a user can do about it."""
+"""Translates errors of services into failures of the contract, with a remedy for the user."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from convergence.resources.contract import (
 )
 
 BUSY = frozenset({408, 413, 425, 429, 500, 502, 503, 504})
-"""What a service answers that may answer otherwise in a while."""
+"""Status codes of temporary failures: the same request may succeed later."""
 
 _ADVICE = {
-    401: 'the token of the stack is refused; update the stack to act for you anew',
-    403: 'the roles of the user of the stack do not allow it; ask for them, and update the stack',
+    401: 'the service refuses the token of the stack; update the stack to renew its credentials',
+    403: 'the roles of the user of the stack do not allow it; request them, and update the stack',
     404: 'something that it needs is not there; see that the ids and names in its properties exist',
     409: 'something else has it, or is being changed; remove that or wait, and update the stack',
 }
@@ -28,28 +28,28 @@ _QUOTA = 'raise the quota, or remove what is not needed'
 
 
 def status_of(error: Exception) -> int | None:
-    """What a service has answered; None: nothing."""
+    """Return the status code of an answer; None without an answer."""
     value = getattr(error, 'http_status', None) or getattr(error, 'status_code', None)
     return value if isinstance(value, int) else None
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether the same may work later: a service is away or has too much to do, or a quota is used up."""
+    """Return True if the same request may succeed later: a service is down or overloaded, or a quota is used up."""
     if isinstance(error, (keystone.ConnectFailure, requests.ConnectionError, requests.Timeout)):
         return True
     return status_of(error) in BUSY or is_quota(error)
 
 
 def is_quota(error: Exception) -> bool:
-    """Whether a quota is used up."""
+    """Return True if a quota is used up."""
     return status_of(error) in (403, 409, 413) and 'quota' in _said(error).lower()
 
 
 def failure_of(error: Exception, action: Action, subject: str, *, is_unsure: bool) -> PluginFailure:
-    """The failure to raise for an error.
+    """Return the failure to raise for an error.
 
     :param subject: the type and the name of the resource.
-    :param is_unsure: something may have been made of which no service has said so, and nobody looks for it otherwise.
+    :param is_unsure: True if a request may have made an object without a confirmation, and no other search covers it.
     """
     if isinstance(error, PluginFailure):
         return error
@@ -65,7 +65,7 @@ def failure_of(error: Exception, action: Action, subject: str, *, is_unsure: boo
 
 
 def _said(error: Exception) -> str:
-    """What the service has said, without the address at which it said it."""
+    """Return the text of the service, without its address."""
     if isinstance(error, HttpException):
         said = error.details or error.message or type(error).__name__
         return f'{said} (HTTP {error.status_code})'

@@ -51,13 +51,13 @@ class FloatingIP(NeutronType):
 
     @override
     def change(self, task: Task, changed: frozenset[str], before: Mapping[str, Any]) -> Answer:
-        """Where it leads is said as a whole."""
+        """Send the whole association."""
         self._changed(task, _leading(task.given))
         return self.updated(task)
 
 
 class FloatingIPAssociation(CloudType):
-    """Where a floating IP leads. To say it twice is to say it once."""
+    """The association of a floating IP. A repeated request changes nothing."""
 
     Properties, Attributes = FloatingIPAssociationProperties, FloatingIPAssociationAttributes
     collection = of_network('floatingips', 'floatingip')
@@ -94,7 +94,7 @@ class FloatingIPAssociation(CloudType):
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
-        """Have it lead nowhere, unless somebody else has it lead elsewhere by now."""
+        """Remove the association, unless another one has replaced it."""
         if call.physical_id is None:
             return Done()
         with at_work(call, Action.DELETE) as task:
@@ -105,7 +105,7 @@ class FloatingIPAssociation(CloudType):
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
-        """Where it leads."""
+        """Return a healthy observation if the association exists."""
         if call.physical_id is None:
             raise ObjectNotFound(f'{call.name} was not made')
         with at_work(call, Action.CHECK) as task:

@@ -16,7 +16,7 @@ from convergence_openstack.kind import CloudType, Collection, Place, Shown, look
 from convergence_openstack.task import SHOWN, Task
 
 PATCHED = 'application/openstack-images-v2.1-json-patch'
-"""The form in which Glance is told of changes."""
+"""The content type of changes for Glance."""
 
 _OWN_FORMATS = frozenset({'ami', 'ari', 'aki'})
 _NOT_SAID = {'visibility': 'private', 'protected': False, 'tags': []}
@@ -44,7 +44,7 @@ class WebImage(CloudType):
         if set(formats) & _OWN_FORMATS and formats[0] != formats[1]:
             return 'disk_format and container_format are the same where one of them is ami, ari or aki'
         if given.get('members') and given.get('visibility') != 'shared':
-            return 'members are of use only where visibility is shared'
+            return 'members need visibility: shared'
         return None
 
     @override
@@ -54,12 +54,12 @@ class WebImage(CloudType):
 
     @override
     def make(self, task: Task) -> Answer:
-        """An id that the template gives may be somebody else's."""
+        """Make the image; an id that the template gives may belong to another creator."""
         try:
             return super().make(task)
         except HttpException as error:
             if error.status_code == 409 and task.given.get('id'):
-                raise ForeignObject(f'the image {task.given["id"]} was made by somebody else') from error
+                raise ForeignObject(f'the image {task.given["id"]} belongs to another creator') from error
             raise
 
     @override
@@ -106,7 +106,7 @@ class WebImage(CloudType):
 
     @override
     def waited(self, task: Task, shown: Shown, looks: int) -> Answer:
-        """What is there is kept from being used, if that is wanted."""
+        """Deactivate the ready image, if that is desired."""
         answer = super().waited(task, shown, looks)
         if isinstance(answer, Done):
             self._read_properties(task)
@@ -138,7 +138,7 @@ class WebImage(CloudType):
 
     @override
     def go_on(self, task: Task, action: Action, progress: Mapping[str, Any]) -> Answer:
-        """Whether it can be used."""
+        """Poll until the image is ready."""
         return self._activated(task, looks_of(progress))
 
     def _activated(self, task: Task, looks: int) -> Answer:
@@ -149,7 +149,7 @@ class WebImage(CloudType):
         return self.updated(task)
 
     def _activate(self, task: Task, shown: Shown) -> None:
-        """Have it be used, or not, as it is wanted."""
+        """Activate or deactivate the image, as desired."""
         is_wanted = task.given.get('active') is not False
         if is_wanted != (shown['status'] == 'active'):
             self.ask(task, 'POST', f'/actions/{"reactivate" if is_wanted else "deactivate"}')

@@ -1,4 +1,4 @@
-"""The networks of a server: what it is asked for, what it has, and the ports that are made for it."""
+"""The networks of a server: the requested interfaces, the present ones, and the ports that are made for it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MADE_PORTS = 'ports'
 """In the private data: ports were made for the server, or were about to be. They carry its label."""
 
 NAMED_PORTS = 'named'
-"""In the private data, while an update goes on: ports of templates, which are not taken for those that Nova made."""
+"""Key in the private data during an update: ports of templates, which must not count as made by Nova."""
 
 Entry = Mapping[str, Any]
 """One of the networks in a template."""
 
 Interface = Mapping[str, Any]
-"""What a server has, as Nova shows it."""
+"""An interface of a server, as Nova shows it."""
 
 
 def entries(given: Mapping[str, Any]) -> list[Entry]:
-    """The networks of a template that are one each: those that the service is to find are none."""
+    """Return the single networks of a template, without those that the service is to allocate."""
     return [each for each in given.get('networks') or () if each and not each.get('allocate_network')]
 
 
@@ -40,12 +40,12 @@ def allocation(given: Mapping[str, Any]) -> str | None:
 
 
 def needs_own_port(entry: Entry) -> bool:
-    """Whether a port is made for it, because Nova cannot be told what it is to be like."""
+    """Return True if a port must be made for it, because Nova does not accept its details."""
     return not entry.get('port') and bool(entry.get('subnet') or entry.get('port_extra_properties'))
 
 
 def wanted(task: Task) -> str | list[dict[str, Any]]:
-    """What Nova is asked for; ports that it is to get are made."""
+    """Return the networks for Nova's request; make the ports that the server needs."""
     allocated = allocation(task.given)
     if allocated is not None:
         return allocated
@@ -87,7 +87,7 @@ def remove_made_ports(task: Task) -> None:
 
 
 def interfaces(task: Task) -> list[Interface]:
-    """What the server has."""
+    """Return the interfaces of the server."""
     found: list[Interface] = task.cloud.ask('compute', 'GET', f'/servers/{task.object_id}/os-interface')[
         'interfaceAttachments'
     ]
@@ -95,9 +95,9 @@ def interfaces(task: Task) -> list[Interface]:
 
 
 def settle(task: Task) -> bool:
-    """Bring the interfaces of a server to where its networks are wanted; whether they are there.
+    """Take the next step from the present interfaces of a server to the desired ones. Return True if they are reached.
 
-    It begins from what the server has, so what was done before is not done again.
+    It starts from the present interfaces, so finished steps are not repeated.
     """
     allocated = allocation(task.given)
     if allocated == 'auto':
@@ -159,7 +159,7 @@ def detach(task: Task, port_id: str) -> None:
 
 
 def floating_ips(task: Task, before: Mapping[str, Any]) -> None:
-    """Have floating IPs lead to the interfaces for which they are wanted, and no longer to others."""
+    """Associate floating IPs with their desired interfaces, and with no others."""
     after = {str(each['floating_ip']): each for each in entries(task.given) if each.get('floating_ip')}
     for gone in {str(each['floating_ip']) for each in entries(before) if each.get('floating_ip')} - set(after):
         task.cloud.ask('network', 'PUT', f'/floatingips/{gone}', {'floatingip': {'port_id': None}})
@@ -175,7 +175,7 @@ def floating_ips(task: Task, before: Mapping[str, Any]) -> None:
 def _compared(
     asked: Sequence[Mapping[str, Any]], live: Sequence[Interface], named: set[str]
 ) -> tuple[list[Mapping[str, Any]], set[str]]:
-    """What is missing, and which ports stay."""
+    """Return the missing interfaces, and the ports that stay."""
     kept = {str(one['port']) for one in asked if one.get('port')}
     free = [each for each in live if each['port_id'] not in kept | named]
     missing = [one for one in asked if one.get('port') and one['port'] not in {each['port_id'] for each in live}]
@@ -228,7 +228,7 @@ def _port(task: Task, entry: Entry) -> dict[str, Any]:
 
 
 def _fits(port: Mapping[str, Any], wanted_body: Mapping[str, Any]) -> bool:
-    """Whether a port is one that would be made so."""
+    """Return True if a port equals one that would be made for the network."""
     if port['network_id'] != wanted_body['network_id']:
         return False
     there = [dict(each) for each in port['fixed_ips']]

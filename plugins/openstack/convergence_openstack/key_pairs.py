@@ -32,9 +32,9 @@ class KeyPair(KeyedType):
 
     @override
     def refuse(self, given: Mapping[str, Any]) -> str | None:
-        """What nobody makes nobody can keep."""
+        """Refuse to save a private key of a pair that the service does not make."""
         if given.get('save_private_key') and given.get('public_key'):
-            return 'save_private_key is of use only where the service makes the pair; leave public_key out'
+            return 'save_private_key works only if the service makes the pair; leave public_key out'
         return None
 
     @override

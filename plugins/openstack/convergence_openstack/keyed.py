@@ -1,6 +1,6 @@
-"""Objects that can carry no label: their key is what the template says of them, and is looked for before they are made.
+"""Objects without a label: properties are their key, by which they are searched before they are made.
 
-What was not there then, and is there later, was made by this resource.
+An object that appears after that search was made by this resource.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from convergence_openstack.kind import FIRST_PAUSE_S, CloudType, Shown, looks_of
 from convergence_openstack.task import SHOWN, Task, at_work
 
 FREE = 'free'
-"""In the private data: the key was free before the object was made, so what has it now is ours."""
+"""Key in the private data: no object had the key before the creation, so the present one is ours."""
 
 
 class KeyedType(CloudType):
@@ -34,13 +34,13 @@ class KeyedType(CloudType):
 
     Class attributes, besides those of `CloudType`:
 
-    * `is_name`: whether the key is a name that the template gives, so that another object of that name goes before.
+    * `is_name`: True if the key is a name that the template gives: an old object of that name must go first.
     """
 
     is_name: ClassVar[bool] = False
 
     def key(self, given: Mapping[str, Any]) -> str:
-        """What the object is known by, which is its physical id."""
+        """Return the key of the object, which is its physical id."""
         raise NotImplementedError
 
     def there(self, task: Task, key: str) -> Shown | None:
@@ -56,7 +56,7 @@ class KeyedType(CloudType):
         raise NotImplementedError
 
     def is_removed(self, task: Task, key: str) -> bool:
-        """Whether it is gone; asked only where `removal_takes_time`."""
+        """Return True if the object is gone; called only with `removal_takes_time`."""
         return self.there(task, key) is None
 
     @override
@@ -77,7 +77,9 @@ class KeyedType(CloudType):
 
     @override
     def find(self, call: Call[Any]) -> Answer | None:
-        """What has the key, if that was free; otherwise this resource makes it: another one would make the same."""
+        """Return the object with the key, if the key was free before; otherwise make it: another one would be the
+        same.
+        """
         if not call.data.get(FREE):
             return None
         with at_work(call, Action.CREATE) as task:
@@ -92,7 +94,7 @@ class KeyedType(CloudType):
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
-        """Remove it; where its id is not known, what has the key."""
+        """Remove the object; without an id, the one that has the key."""
         if call.physical_id is None and not call.data.get(FREE):
             return Done()
         with at_work(call, Action.DELETE) as task:
@@ -113,7 +115,7 @@ class KeyedType(CloudType):
 
     @override
     def poll(self, call: Call[Any], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """The next step: ``again`` makes it, ``take`` goes on with what was found."""
+        """Take the next step: ``again`` makes the object, ``take`` continues with a found one."""
         step = progress['step']
         if step == 'again':
             with at_work(call, action, is_repeatable=False) as task:
@@ -134,7 +136,7 @@ class KeyedType(CloudType):
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
-        """Whether it is there."""
+        """Return a healthy observation if the object exists."""
         if call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no object')
         with at_work(call, Action.CHECK) as task:
@@ -144,7 +146,7 @@ class KeyedType(CloudType):
 
     @override
     def shown(self, task: Task) -> Shown:
-        """What is there, which is nothing where it is gone."""
+        """Return the object as its service shows it, empty if it is gone."""
         return task.saw(self.there(task, task.object_id) or {})
 
     def taken(self, task: Task) -> Answer:
@@ -157,11 +159,13 @@ class KeyedType(CloudType):
             shown = self.make_it(task, key)
         except HttpException as error:
             if (error.status_code or 500) < 500:
-                # What has the key from now on is none of ours: it was refused to us.
+                # An object with the key is not ours from now on: our request was refused.
                 task.data[FREE] = False
                 task.record()
             if error.status_code == 409 and self.is_name:
-                raise ForeignObject(f'{task.call.type_name} {key} was made by somebody else in the meantime') from error
+                raise ForeignObject(
+                    f'{task.call.type_name} {key} was made by another creator in the meantime'
+                ) from error
             raise
         SHOWN.put(task.call.token, shown)
         return self.waited(task, shown, 0)
@@ -175,7 +179,7 @@ class KeyedType(CloudType):
         return InProgress({'step': 'wait', 'looks': looks + 1}, key, data, pause_s(looks))
 
     def is_ready(self, task: Task, shown: Shown) -> bool:
-        """Whether it is ready; it may ask the service."""
+        """Return True if the object is ready; may query the service."""
         return True
 
     def _gone_keyed(self, task: Task, key: str, looks: int) -> Answer:

@@ -1,7 +1,7 @@
-"""What all types have in common: an object of a collection, made with a label, waited for, changed, found and removed.
+"""The common base of all types: an object of a collection is made with a label, polled, changed, found and removed.
 
-A type says where its objects are kept and which of its properties are sent under which key; what is special about it
-are a few methods. Each step may be done again by another process: a worker may die behind any request.
+A type declares its collection and the request key of each property; a few methods cover its differences. Another
+process may repeat each step: a worker may die after any request.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ PAUSES_GROW = 1.5
 MOST_POLL_S = 30.0
 
 TRIED = 'tried'
-"""In the private data: names of the properties that updates wanted to change since the last one that succeeded."""
+"""Key in the private data: names of the properties that updates tried to change since the last success."""
 
 Shown = Mapping[str, Any]
 """An object as its service shows it."""
 
 
 class Place(StrEnum):
-    """What of an object carries the token."""
+    """The part of an object that carries the token."""
 
     DESCRIPTION = 'description'
     METADATA = 'metadata'
@@ -61,15 +61,15 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Where the objects of a type are.
+    """A collection of objects in a service.
 
-    :param path: of the collection, behind the endpoint of the service, which has the version.
-    :param singular: the key of an object in bodies; empty where a body is the object.
+    :param path: of the collection, behind the endpoint of the service, which contains the version.
+    :param singular: the key of an object in bodies; empty if a body is the object.
     :param plural: the key of the list in answers.
-    :param change: the method that changes an object.
-    :param listing: of the list with all that objects carry, where that is another path.
-    :param filters: whether the list can be asked for the objects with a description.
-    :param microversion: of the API, where it has such.
+    :param change: the HTTP method that changes an object.
+    :param listing: the path of the list with all fields of objects, if it is another one.
+    :param filters: True if the service can filter the list by description.
+    :param microversion: of the API, if it has any.
     """
 
     service: str
@@ -93,16 +93,16 @@ class CloudType(ResourceType[Any]):
 
     Class attributes:
 
-    * `collection`: where the objects are.
-    * `sorts`: for paths in the properties, of what the texts there are names.
-    * `sent`: the key in requests of each property that is sent as it is.
-    * `later`: properties that take further requests, made by `put`, when the object is there.
-    * `live`: properties whose live value an observation tells: the keys of `sent` with those names.
-    * `removal_takes_time`: whether an object is still there for a while when its removal has begun.
-    * `first_pause_s`: to the first look whether an object is made.
+    * `collection`: the collection of the objects.
+    * `sorts`: the kind of object that the names at a path of properties mean.
+    * `sent`: the request key of each property that is sent unchanged.
+    * `later`: properties that take further requests, made by `put`, when the object exists.
+    * `live`: properties whose live value an observation reads: the keys of `sent` with those names.
+    * `removal_takes_time`: True if an object exists for a while after its removal has begun.
+    * `first_pause_s`: seconds before the first poll of a new object.
 
     The progress of an action is a step: ``finish`` sends the requests that follow a creation, ``wait`` and ``gone``
-    look; other steps are the type's own.
+    poll; other steps belong to single types.
     """
 
     collection: ClassVar[Collection]
@@ -118,11 +118,11 @@ class CloudType(ResourceType[Any]):
     # --- what types say -----------------------------------------------------------------------------------------------
 
     def refuse(self, given: Mapping[str, Any]) -> str | None:
-        """What is wrong with properties taken together, as a sentence; None: nothing."""
+        """Return the problem of properties that do not fit together, as a sentence; None if there is none."""
         return None
 
     def body(self, task: Task) -> dict[str, Any]:
-        """What is sent to make the object, without the label."""
+        """Return the body of the request that makes the object, without the label."""
         given = task.given
         body = {key: given[name] for name, key in self.sent.items() if given.get(name) is not None}
         if 'name' in self.sent and not given.get('name'):
@@ -130,30 +130,30 @@ class CloudType(ResourceType[Any]):
         return body | {key: value for key, value in (given.get('value_specs') or {}).items() if value is not None}
 
     def cleared(self, task: Task, name: str) -> Json:
-        """What is sent for a property that is not given any more."""
+        """Return the value to send for a property that is not given any more."""
         return task.default_name() if name == 'name' else None
 
     def put(self, task: Task, name: str, shown: Shown | None) -> None:
-        """Give the object one of the properties `later`, as it is in ``task.given``; a second time nothing changes."""
+        """Send one of the properties `later`, as it is in ``task.given``; a repeated request changes nothing."""
         raise NotImplementedError(f'{type(self).__name__} has nothing to put')
 
     def is_built(self, shown: Shown) -> bool:
-        """Whether the object is ready.
+        """Return True if the object is ready.
 
         :raises FinalFailure: it will never be.
         """
         return True
 
     def is_broken(self, shown: Shown) -> bool:
-        """Whether the object is there and of no use."""
+        """Return True if the object exists and cannot be used."""
         return str(shown.get('status', '')).lower() == 'error'
 
     def replaces(self, changed: frozenset[str], before: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-        """Whether a change that the schema allows in place needs a new object."""
+        """Return True if a change that the schema allows in place needs a new object."""
         return False
 
     def change(self, task: Task, changed: frozenset[str], before: Mapping[str, Any]) -> Answer:
-        """Bring an object to where its properties are wanted; what it raises, or leaves undone, is done again."""
+        """Bring an object to its desired properties. After an error, or an interruption, it is called again."""
         shown = self._put_changed(task, changed)
         for name in self.later:
             if name in changed:
@@ -173,7 +173,7 @@ class CloudType(ResourceType[Any]):
 
     @override
     def validate(self, call: Call[Any]) -> None:
-        """What properties say together, and whether there is what they name."""
+        """Check that the properties fit together and that the objects which they name exist."""
         with at_work(call, Action.CREATE) as task:
             self._read_properties(task)
 
@@ -196,14 +196,14 @@ class CloudType(ResourceType[Any]):
 
     @override
     def find(self, call: Call[Any]) -> Answer | None:
-        """What carries the label."""
+        """Return the object that carries the label."""
         with at_work(call, Action.CREATE) as task:
             found = call.physical_id or self.labelled(task)
             return None if found is None else InProgress({'step': 'finish'}, found, poll_after_s=0.0)
 
     @override
     def update(self, call: Call[Any]) -> Answer:
-        """What has changed, and what earlier attempts were about to change."""
+        """Change the properties that differ, and those that earlier attempts tried to change."""
         with at_work(call, Action.UPDATE) as task:
             self._read_properties(task)
             before, changed = self._difference(task)
@@ -218,7 +218,7 @@ class CloudType(ResourceType[Any]):
 
     @override
     def delete(self, call: Call[Any]) -> Answer:
-        """Remove it; that it is gone already is what was wanted."""
+        """Remove the object; a missing one counts as success."""
         if call.physical_id is None:
             return Done()
         with at_work(call, Action.DELETE) as task:
@@ -246,7 +246,7 @@ class CloudType(ResourceType[Any]):
 
     @override
     def observe(self, call: Call[Any]) -> Observed | None:
-        """How the object is."""
+        """Return the live state of the object."""
         if call.physical_id is None:
             raise ObjectNotFound(f'{call.name} has no object')
         with at_work(call, Action.CHECK) as task:
@@ -258,7 +258,7 @@ class CloudType(ResourceType[Any]):
 
     @override
     def attribute(self, call: Call[Any], name: str) -> Json:
-        """From what was just shown, or asked anew."""
+        """Return an attribute from the last answer of the service, or from a new request."""
         if call.physical_id is None:
             return None
         with at_work(call, Action.CHECK) as task:
@@ -269,13 +269,13 @@ class CloudType(ResourceType[Any]):
 
     @override
     def canonical(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
-        """With ids in place of the names that were looked up."""
+        """Return the properties with the ids of names that were resolved before."""
         return canonical('', properties, data)
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def make(self, task: Task) -> Answer:
-        """Ask for the object; where the service has no time, see that it has made nothing, and try again later."""
+        """Request the object; if the service is overloaded, make sure that it made nothing, and retry later."""
         try:
             shown = self._asked_for(task)
         except HttpException as error:
@@ -295,7 +295,7 @@ class CloudType(ResourceType[Any]):
         return self.waited(task, shown, 0)
 
     def waited(self, task: Task, shown: Shown, looks: int) -> Answer:
-        """Is it ready? Otherwise somebody looks again."""
+        """Return `Done` if the object is ready, otherwise poll again."""
         object_id, data = task.call.physical_id or str(shown['id']), task.changed_data()
         if self.is_built(shown):
             task.saw(shown)
@@ -303,7 +303,7 @@ class CloudType(ResourceType[Any]):
         return InProgress({'step': 'wait', 'looks': looks + 1}, object_id, data, pause_s(looks, self.first_pause_s))
 
     def updated(self, task: Task) -> Answer:
-        """All that an update wanted is done."""
+        """Finish an update."""
         task.data[TRIED] = []
         return Done(data=task.data)
 
@@ -341,8 +341,10 @@ class CloudType(ResourceType[Any]):
             raise FinalFailure(f'{task.call.type_name} {task.call.name}: {problem}')
 
     def _difference(self, task: Task) -> tuple[dict[str, Any], frozenset[str]]:
-        """What was applied, and which properties are to be another value now, or after earlier attempts."""
-        # Some names stood for something when they were applied, others were looked up just now.
+        """Return the applied properties, and the names of properties that differ now or that earlier attempts tried to
+        change.
+        """
+        # Some names were resolved when they were applied, others just now.
         before = canonical('', canonical('', named(task.call.previous), task.call.data), task.data)
         tried = task.data.get(TRIED) or ()
         after = task.given
@@ -385,7 +387,7 @@ class CloudType(ResourceType[Any]):
         return None
 
     def told(self, given: Mapping[str, Any]) -> str | None:
-        """What a user says of the object in his own words."""
+        """Return the user's own description of the object."""
         specs = given.get('value_specs') or {}
         said = specs.get('description') or (given.get('description') if 'description' in self.sent else None)
         return said or None
@@ -395,7 +397,7 @@ class CloudType(ResourceType[Any]):
         return bool(told) or any(task.given.get(name) for name in self.later)
 
     def _finish(self, task: Task) -> Answer:
-        """The requests that follow the creation. Whatever of them was sent before is sent again."""
+        """Send the requests that follow the creation. Those that were sent before are repeated."""
         self._read_properties(task)
         shown = None
         told = self.told(task.given) if self.collection.place is Place.DESCRIPTION else None
@@ -440,10 +442,10 @@ class CloudType(ResourceType[Any]):
 
 
 def looks_of(progress: Mapping[str, Any]) -> int:
-    """How often it was looked before."""
+    """Return the number of earlier polls."""
     return int(progress.get('looks', 0))
 
 
 def pause_s(looks: int, first_s: float = FIRST_PAUSE_S) -> float:
-    """The seconds to the next look."""
+    """Return the seconds to the next poll."""
     return min(first_s * PAUSES_GROW ** min(looks, 20), MOST_POLL_S)

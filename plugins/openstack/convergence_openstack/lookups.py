@@ -1,4 +1,4 @@
-"""What services have just said, kept for a short time: a name is looked up once, and ten attributes read one answer."""
+"""Answers of services, cached for a short time: a name is resolved once, and ten attributes need one request."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from convergence.concurrency import Lock
 
 KEPT_S = 60.0
-"""How long it is believed what a name stands for."""
+"""Seconds during which the id of a name is cached."""
 
 JUST_S = 3.0
-"""How long it is believed how an object is: as long as a worker takes to read all attributes."""
+"""Seconds during which an object is cached: as long as a worker takes to read all its attributes."""
 
 MOST_KEPT = 2000
 """Answers that a process keeps."""
@@ -63,12 +63,12 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Objects that templates call by their names.
+    """A kind of object that templates call by name.
 
     :param service: its type in the catalog of Keystone.
     :param path: of the list, behind the endpoint; `plural` is the key of the list in the answer.
-    :param filters: whether the service finds a name; otherwise all are read.
-    :param ids: further values that are ids, though they do not look like one.
+    :param filters: True if the service can filter by name; otherwise the whole list is read.
+    :param ids: further values that are ids, though they have another form.
     """
 
     noun: str
@@ -79,7 +79,7 @@ class Sort:
     ids: frozenset[str] = frozenset()
 
     def is_id(self, value: str) -> bool:
-        """Whether a value is taken for an id, so that nobody is asked for it."""
+        """Return True if a value counts as an id, which needs no request."""
         return value in self.ids or _ID.fullmatch(value) is not None
 
 

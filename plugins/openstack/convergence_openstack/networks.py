@@ -15,13 +15,13 @@ from convergence_openstack.task import Task
 
 
 class NeutronType(CloudType):
-    """What the objects of Neutron have in common."""
+    """The common base of the objects of Neutron."""
 
     later: ClassVar[tuple[str, ...]] = ('tags',)
 
     @override
     def put(self, task: Task, name: str, shown: Shown | None) -> None:
-        """Tags replace those that were there."""
+        """Replace the tags."""
         self.ask(task, 'PUT', '/tags', {'tags': list(task.given['tags'] or [])})
 
     @override
@@ -57,7 +57,7 @@ class Net(NeutronType):
 
     @override
     def cleared(self, task: Task, name: str) -> Json:
-        """What Neutron takes for not said."""
+        """Return the value by which Neutron means "not given"."""
         unsaid: dict[str, Json] = {
             'dns_domain': '', 'shared': False, 'port_security_enabled': True, 'admin_state_up': True
         }  # fmt: skip
@@ -113,7 +113,7 @@ class Subnet(NeutronType):
 
     @override
     def refuse(self, given: Mapping[str, Any]) -> str | None:
-        """Where its addresses come from, and whether what is said of IPv6 fits."""
+        """Check the source of its addresses, and the properties for IPv6."""
         version = given.get('ip_version')
         modes = [given[name] for name in ('ipv6_ra_mode', 'ipv6_address_mode') if given.get(name)]
         pool, cidr, length = (given.get(name) for name in ('subnetpool', 'cidr', 'prefixlen'))
@@ -122,9 +122,9 @@ class Subnet(NeutronType):
         if not pool and not cidr:
             return 'it needs addresses; give cidr, or subnetpool'
         if length is not None and not pool:
-            return 'prefixlen is of use with subnetpool only'
+            return 'prefixlen needs subnetpool'
         if version == 4 and modes:
-            return 'ipv6_ra_mode and ipv6_address_mode are of use with ip_version 6 only'
+            return 'ipv6_ra_mode and ipv6_address_mode need ip_version 6'
         if len(set(modes)) > 1:
             return 'ipv6_ra_mode and ipv6_address_mode differ; give both the same value, or leave one out'
         return None

@@ -33,7 +33,7 @@ PLAIN = {
     'security_groups': 'security_groups',
     'allowed_address_pairs': 'allowed_address_pairs',
 }
-"""What ports are told, and ports that servers have of their own."""
+"""Request keys of properties that ports share with ports made for servers."""
 
 
 def fixed_ips(given: Any) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def fixed_ips(given: Any) -> list[dict[str, Any]]:
 
 
 def address_pairs(given: Any) -> list[dict[str, Any]]:
-    """Further addresses, without what is not given."""
+    """Return further addresses, without fields that are not given."""
     return [{key: value for key, value in each.items() if value is not None} for each in given or () if each]
 
 
@@ -74,19 +74,19 @@ class Port(NeutronType):
 
     @override
     def replaces(self, changed: frozenset[str], before: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-        """As the user wants it."""
+        """Return True if the user's policy replaces the port."""
         return given.get('replacement_policy') == 'REPLACE_ALWAYS'
 
     @override
     def body(self, task: Task) -> dict[str, Any]:
-        """What is empty is not said: not everybody may say it."""
+        """Leave out empty properties: some users may not send them."""
         body = super().body(task)
         body = {key: value for key, value in body.items() if value != '' or key not in ('device_id', 'device_owner')}
         return self._worded(task.given, body, frozenset(body))
 
     @override
     def cleared(self, task: Task, name: str) -> Json:
-        """What Neutron takes for not said."""
+        """Return the value by which Neutron means "not given"."""
         unsaid: dict[str, Json] = {
             **{key: [] for key in ('security_groups', 'allowed_address_pairs')},
             **dict.fromkeys(('device_id', 'device_owner', 'dns_name'), ''),
@@ -100,11 +100,11 @@ class Port(NeutronType):
         worded = self._worded(task.given, task.given, changed)
         task.given.update({name: worded[name] for name in ('fixed_ips', 'allowed_address_pairs') if name in worded})
         if 'no_fixed_ips' in changed and not task.given.get('fixed_ips'):
-            # Without a word Neutron does not give it an address any more: one of any subnet has to be asked for.
+            # Neutron assigns an address only on request: request one of any subnet.
             changed |= {'fixed_ips'}
             task.given['fixed_ips'] = [] if task.given.get('no_fixed_ips') else self._any_address(task)
         elif task.given.get('fixed_ips') is None:
-            changed -= {'fixed_ips'}  # it keeps those that it has
+            changed -= {'fixed_ips'}  # the port keeps its addresses
         return super()._put_changed(task, changed)
 
     @override
@@ -131,7 +131,7 @@ class Port(NeutronType):
 
     @override
     def reclaim(self, call: Call[Any]) -> None:
-        """It is wanted after all."""
+        """Give the port its addresses back."""
         if HAD not in call.data:
             return
         with at_work(call, Action.DELETE) as task:

@@ -33,7 +33,7 @@ class Project(CloudType):
 
     @override
     def cleared(self, task: Task, name: str) -> Json:
-        """What Keystone takes for not said."""
+        """Return the value by which Keystone means "not given"."""
         unsaid: dict[str, Json] = {'description': '', 'enabled': True, 'tags': []}
         return unsaid[name] if name in unsaid else super().cleared(task, name)
 

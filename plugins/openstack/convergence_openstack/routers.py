@@ -109,7 +109,7 @@ class RouterInterface(KeyedType):
 
     @override
     def key(self, given: Mapping[str, Any]) -> str:
-        """As it is known from outside: the router, and what it is connected with."""
+        """Return the external key: the router and its connection."""
         kind = 'port' if given.get('port') else 'subnet'
         return f'{given["router"]}:{kind}_id={given[kind]}'
 

@@ -44,12 +44,12 @@ class SecurityGroup(NeutronType):
 
     @override
     def cleared(self, task: Task, name: str) -> Any:
-        """What Neutron takes for not said."""
+        """Return the value by which Neutron means "not given"."""
         return {'description': '', 'stateful': True}.get(name, super().cleared(task, name))
 
     @override
     def put(self, task: Task, name: str, shown: Shown | None) -> None:
-        """Remove the rules that are not wanted, and make those that are missing, all at once."""
+        """Remove the rules that are not desired, and make the missing ones, all at once."""
         there = (shown or self.shown(task))['security_group_rules']
         wanted = [_worded(rule, task.object_id) for rule in task.given['rules'] or () if rule]
         if not any(rule['direction'] == 'egress' for rule in wanted):
@@ -76,5 +76,5 @@ def _worded(rule: Rule, group: str) -> dict[str, Any]:
 
 
 def _key(rule: Rule) -> tuple[str, ...]:
-    """What makes a rule another one."""
+    """Return the fields by which rules differ."""
     return tuple(str(rule[name]).lower() if rule.get(name) is not None else '' for name in _TELLING)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from convergence.core.model import Action, Json
 from convergence.resources.contract import Answer, Call, Done, FinalFailure, InProgress, TransientFailure
 from convergence.resources.openstack.labels import LABEL
-from convergence_openstack import addresses, booting, interfaces, yielding
+from convergence_openstack import addresses, booting, handover, interfaces
 from convergence_openstack.declared.servers import ServerAttributes, ServerProperties
 from convergence_openstack.kind import (
     FIRST_PAUSE_S,
@@ -33,7 +33,7 @@ WITH_FILES = '2.56'
 """The last one that puts files into servers."""
 
 SHOWN_WITH = '2.46'
-"""The last one that tells the id of a flavor."""
+"""The last microversion that shows the id of a flavor."""
 
 REBUILT_WITH = '2.57'
 """The first one that takes other user data when a server is rebuilt."""
@@ -88,7 +88,7 @@ class Server(CloudType):
 
     @override
     def refuse(self, given: Mapping[str, Any]) -> str | None:
-        """What it boots from, and that each of its networks is one."""
+        """Check the boot source and each of its networks."""
         if not booting.can_boot(given):
             return 'there is nothing to boot from; give image, or a disk with boot_index 0'
         networks = [each for each in given.get('networks') or () if each]
@@ -124,7 +124,7 @@ class Server(CloudType):
 
     @override
     def post(self, task: Task, body: Any) -> Any:
-        """With what the scheduler is told, beside the server."""
+        """Return the body with the hints for the scheduler beside the server."""
         hints = dict(task.given.get('scheduler_hints') or {})
         if task.given.get('reservation_id'):
             hints['reservation'] = task.given['reservation_id']
@@ -161,7 +161,7 @@ class Server(CloudType):
 
     @override
     def replaces(self, changed: frozenset[str], before: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-        """As the policies of the template want it."""
+        """Return True if the policies of the template replace the server."""
         policies = {
             'flavor': 'flavor_update_policy',
             'image': 'image_update_policy',
@@ -173,7 +173,7 @@ class Server(CloudType):
 
     @override
     def change(self, task: Task, changed: frozenset[str], before: Mapping[str, Any]) -> Answer:
-        """First what is done at once, then size, image and networks, each when the one before it is done."""
+        """Send the immediate changes first, then size, image and networks, each after the one before it is done."""
         slow = changed
         if 'user_data' in slow and task.given['user_data_update_policy'] != 'REBUILD':
             slow -= {'user_data'}
@@ -204,17 +204,17 @@ class Server(CloudType):
         """Another server is about to be made, perhaps with its ports."""
         with at_work(call, Action.DELETE) as task:
             task.resolve(self.sorts)
-            yielding.give(task)
+            handover.give(task)
 
     @override
     def reclaim(self, call: Call[Any]) -> None:
-        """It is wanted after all."""
+        """Give the server its interfaces back."""
         with at_work(call, Action.DELETE) as task:
-            yielding.take(task)
+            handover.take(task)
 
     @override
     def read(self, task: Task, shown: Shown, name: str) -> Json:
-        """Addresses are told in several ways."""
+        """Return an attribute; addresses have several forms."""
         match name:
             case 'first_address':
                 return addresses.first(shown)
@@ -255,7 +255,7 @@ class Server(CloudType):
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def _go_on(self, task: Task, progress: Mapping[str, Any]) -> Answer:
-        """Whatever is to be done next, by what the server is now: what was done before is not done again."""
+        """Take the next step, derived from the present state of the server: finished steps are not repeated."""
         shown, given = self.shown(task), task.given
         status, doing = shown['status'], shown.get('OS-EXT-STS:task_state')
         changed, rebuilt = set(progress['changed']), bool(progress['rebuilt'])
@@ -280,7 +280,7 @@ class Server(CloudType):
         return self._once_more(progress, 0)
 
     def _confirm(self, task: Task) -> None:
-        """Have Nova keep the new size. It shows no sign of being about to, and refuses to be told so twice."""
+        """Confirm the new size. Nova shows no sign of a running confirmation, and refuses a second one."""
         try:
             self._act(task, {'confirmResize': None})
         except HttpException as error:
@@ -352,7 +352,7 @@ class Server(CloudType):
         return InProgress({'step': 'until', 'status': status, 'looks': looks + 1}, poll_after_s=pause_s(looks))
 
     def _act(self, task: Task, body: Mapping[str, Any], microversion: str = SHOWN_WITH) -> None:
-        """Have Nova do something. While it does something else it refuses, and is asked again."""
+        """Request an action. Nova refuses it during another action; then it is retried."""
         try:
             path = f'/servers/{task.object_id}/action'
             task.cloud.ask('compute', 'POST', path, dict(body), microversion=microversion)

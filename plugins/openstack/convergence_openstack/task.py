@@ -1,4 +1,4 @@
-"""One call of one resource at work: what is wanted, what is known, and the services."""
+"""One call of one resource: the desired properties, the private data, and the services."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from convergence_openstack.errors import failure_of
 from convergence_openstack.lookups import JUST_S, Recent, Sort
 
 SHOWN = Recent(JUST_S)
-"""How objects have just been shown, by the token of their resource."""
+"""Objects as services showed them last, by the token of their resource."""
 
 
 @dataclass
 class Task:
-    """What a call is about. Made with `at_work`.
+    """The subject of a call. Made with `at_work`.
 
-    :ivar given: the wanted properties by their names in templates, with ids in place of names; None: not given.
+    :ivar given: the desired properties by their names in templates, with ids in place of names; None: not given.
     :ivar data: the private data, which may be changed.
     """
 
@@ -40,10 +40,10 @@ class Task:
         return self.call.physical_id
 
     def resolve(self, sorts: Mapping[str, Sort]) -> dict[str, Any]:
-        """Read the wanted properties, and keep what names stand for.
+        """Read the desired properties, and store the ids of names.
 
-        :param sorts: what the names at a path of properties are names of; indexes of lists are left out of paths.
-        :raises FinalFailure: there is nothing of a name.
+        :param sorts: the kind of object that the names at a path of properties mean; paths leave out indexes of lists.
+        :raises FinalFailure: no object has a name.
         """
         meant: dict[str, dict[str, str]] = {}
         given: Any = named(self.call.properties)
@@ -71,7 +71,7 @@ class Task:
         return f'{self.call.stack_name}-{self.call.name}-{sha256(self.call.token.encode()).hexdigest()[:12]}'
 
     def saw(self, shown: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Remember how the object was shown, for whoever reads its attributes next."""
+        """Cache the object for the next reads of its attributes."""
         SHOWN.put(self.call.token, shown)
         return shown
 
@@ -92,10 +92,10 @@ class Task:
 
 @contextmanager
 def at_work(call: Call[Any], action: Action, *, is_repeatable: bool = True) -> Iterator[Task]:
-    """Do something for a call; what services raise is raised as the contract wants it.
+    """Act for a call; errors of services become failures of the contract.
 
-    :param is_repeatable: the whole may be done again, whatever of it was done. Otherwise an error behind which there
-        may be an object says so.
+    :param is_repeatable: True if the whole may be repeated, whatever part of it was done. Otherwise an error that may
+        have left an object says so.
     """
     cloud = Cloud(call)
     if action is not Action.CHECK:

@@ -52,7 +52,7 @@ class Volume(CloudType):
 
     @override
     def refuse(self, given: Mapping[str, Any]) -> str | None:
-        """Where what is on it comes from, and how large it is."""
+        """Check the source of its contents, and its size."""
         sources = [name for name in ('snapshot_id', 'source_volid', 'image', 'backup_id') if given.get(name)]
         if len(sources) > 1:
             return f'{" and ".join(sources)} exclude each other; give one of them'
@@ -74,7 +74,7 @@ class Volume(CloudType):
 
     @override
     def post(self, task: Task, body: Any) -> Any:
-        """With what the scheduler is told, beside the volume."""
+        """Return the body with the hints for the scheduler beside the volume."""
         given = task.given
         if given.get('scheduler_hints'):
             body = {**body, 'OS-SCH-HNT:scheduler_hints': given['scheduler_hints']}
@@ -115,7 +115,7 @@ class Volume(CloudType):
 
     @override
     def put(self, task: Task, name: str, shown: Shown | None) -> None:
-        """Whether it can be written to."""
+        """Set if the volume is read-only."""
         self._act(task, 'os-update_readonly_flag', {'readonly': bool(task.given['read_only'])})
 
     @override
@@ -147,7 +147,7 @@ class Volume(CloudType):
 
     @override
     def go_on(self, task: Task, action: Action, progress: Mapping[str, Any]) -> Answer:
-        """Look whether the last request is done, and send the next one."""
+        """Poll the last request, and send the next one."""
         if progress['step'] in ('restore', 'restoring'):
             return self._restored(task, action, progress)
         return self._grown(task, looks_of(progress))
@@ -175,7 +175,7 @@ class Volume(CloudType):
         return value if value is None or name == 'status' else str(value)
 
     def _grown(self, task: Task, looks: int) -> Answer:
-        """One request after the other, each when the volume is at rest; what is so already is not asked for."""
+        """Send one request after the other, each when the volume is at rest; finished changes are not requested."""
         shown, given = self.shown(task), task.given
         if self.is_broken(shown):
             raise FinalFailure(
@@ -198,7 +198,7 @@ class Volume(CloudType):
         return InProgress({'step': 'change', 'looks': 1}, data=task.data, poll_after_s=FIRST_PAUSE_S)
 
     def _is_of_type(self, task: Task, shown: Shown) -> bool:
-        """Whether the type that is wanted, by its id, is the one that the volume shows by its name."""
+        """Return True if the volume has the desired type: the volume shows its name, the properties give the id."""
         found = task.cloud.there('block-storage', f'/types/{task.given["volume_type"]}')
         return found is not None and found['volume_type']['name'] == shown['volume_type']
 

@@ -1,4 +1,4 @@
-"""Writes the manifest anew: ``python -m convergence_openstack.writing [FILE]``."""
+"""Writes the manifest: ``python -m convergence_openstack.writing [FILE]``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from convergence_openstack.library import TYPES, load
 
 
 def document() -> dict[str, Any]:
-    """What the manifest has to say."""
+    """Return the manifest as a document."""
     return {'format': FORMAT, 'types': {name: entry_of(load(name)) for name in sorted(TYPES)}}
 
 

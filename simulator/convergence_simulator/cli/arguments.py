@@ -64,7 +64,7 @@ class SimulateOptions:
             '--engines': (plan.engines, usual.engines),
             '--workers': (plan.workers, usual.workers),
             '--threads': (plan.threads, usual.threads),
-            '--in-a-row': (plan.in_a_row, usual.in_a_row),
+            '--in-a-row': (plan.max_inline_nodes, usual.max_inline_nodes),
             '--window': (plan.window, usual.window),
             '--grain': (_grain(plan), Grain.STEP),
             '--drop': (faults.drop, 0.0),
@@ -107,7 +107,7 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
         engines=given.engines or (1 if explore else RunPlan().engines),
         workers=given.workers or (2 if explore else RunPlan().workers),
         threads=given.threads,
-        in_a_row=given.in_a_row,
+        max_inline_nodes=given.max_inline_nodes,
         window=given.window,
         storage=in_sqlite if given.store == 'sqlite' else in_memory,
         passed=grain.passed,
@@ -201,9 +201,11 @@ def _add_modes(group: argparse._ArgumentGroup) -> None:
 
 def _add_going_on(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
+        '--max-inline-nodes',
         '--in-a-row',
+        dest='max_inline_nodes',
         type=_positive,
-        default=RunPlan().in_a_row,
+        default=RunPlan().max_inline_nodes,
         metavar='N',
         help='nodes that a thread of a worker looks at one after the other (1: each is a message)',
     )

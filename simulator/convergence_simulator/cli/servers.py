@@ -38,7 +38,7 @@ class SimulationDatabase:
         :param limit_s: after so long without coming to rest the run has failed.
         """
         clear(Store(self.database))
-        order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.in_a_row, plan.window)
+        order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.max_inline_nodes, plan.window)
         crew = Crew(self.database, order)
         run = CrewRun(scenario, crew, Store(self.database), limit_s=limit_s)
         try:

@@ -30,7 +30,8 @@ from convergence.errors import ConvergenceError, NoAnswer
 from convergence.randomness import new_id
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from convergence_simulator.cloud.kinds import registry
 from convergence_simulator.cloud.trees import FOR_EVER_S
 from convergence_simulator.crew.belongings import Belongings
@@ -76,7 +77,7 @@ class Order:
     engines: int = 2
     workers: int = 3
     threads: int = 8
-    in_a_row: int = 1
+    max_inline_nodes: int = 1
     window: int = DISPATCH_WINDOW
 
 
@@ -152,18 +153,18 @@ class Crew:
             1.0,
             None,
             threads=self._order.threads,
-            in_a_row=self._order.in_a_row,
+            max_inline_nodes=self._order.max_inline_nodes,
             create_ambiguity_s=SETTLES_S,
             dispatch_window=self._order.window,
         )
-        service = WorkerService(
+        service = wire_worker(
             ports,
             Dispatcher(store, self, new_id, window=self._order.window),
             self._registry,
             self,
             options,
             new_id,
-            WorkerRuntime(later=later, soon=soon),
+            WorkerRuntime(retry_later=later, call_later=soon),
             EngineNesting(CrewEngines(self, store), ports.reader, lambda project_id, request_id: Context()),
         )
         ports.roster.register(service.id, 'worker', 'crew', 'simulated', LEASE_S)

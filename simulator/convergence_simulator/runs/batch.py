@@ -185,11 +185,11 @@ def plan_for(plan: RunPlan, seed: int, *, alternate: bool) -> RunPlan:
     """
     if not alternate:
         return plan
-    goes_on = plan.in_a_row > 1 and seed % 4 < 2
+    goes_on = plan.max_inline_nodes > 1 and seed % 4 < 2
     return replace(
         plan,
         faults=plan.faults if seed % 2 else Faults(),
-        in_a_row=plan.in_a_row if goes_on else 1,
+        max_inline_nodes=plan.max_inline_nodes if goes_on else 1,
         window=min(plan.window, SMALL_WINDOW) if goes_on and seed % 8 < 2 else plan.window,
     )
 

@@ -27,7 +27,7 @@ class RunPlan:
     """How to run scenarios.
 
     :param threads: how many checks a worker works on at a time.
-    :param in_a_row: how many nodes a thread of a worker looks at one after the other, without a message for each.
+    :param max_inline_nodes: maximum number of nodes that a thread runs one after the other.
     :param window: how many nodes are cast at once; see `convergence.core.rows.Node.next_in_backlog`.
     :param steps: after so many steps a run counts as endless.
     :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
@@ -40,7 +40,7 @@ class RunPlan:
     engines: int = 2
     workers: int = 3
     threads: int = 8
-    in_a_row: int = 1
+    max_inline_nodes: int = 1
     window: int = DISPATCH_WINDOW
     steps: int = 20_000
     sweeps: int = 1_500

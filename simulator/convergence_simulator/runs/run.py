@@ -53,7 +53,7 @@ class Run:
                 workers=1 if ordered else plan.workers,
                 planner=VisitingPlanner if ordered else Planner,
                 threads=plan.threads,
-                in_a_row=1 if ordered else plan.in_a_row,
+                max_inline_nodes=1 if ordered else plan.max_inline_nodes,
                 window=plan.window,
             ),
             watch=make_watch() if make_watch else None,

@@ -40,7 +40,7 @@ def go_back(world: World, commits: int) -> None:
 
 def is_known(world: Passing) -> bool:
     """Whether everybody who can has told what he knows of what was lost."""
-    return not any(worker.loss or worker.service.recent.is_mending for worker in world.workers)
+    return not any(worker.loss or worker.service.journal.is_mending for worker in world.workers)
 
 
 def _take_stock(world: World) -> None:

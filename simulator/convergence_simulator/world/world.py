@@ -27,7 +27,8 @@ from convergence.engine.wiring import EngineClasses, EngineOptions, EngineParts,
 from convergence.errors import Conflict, DatabaseUnavailable
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.nested import EngineNesting
-from convergence.worker.service import WorkerOptions, WorkerRuntime, WorkerService
+from convergence.worker.service import WorkerOptions, WorkerService
+from convergence.worker.wiring import WorkerRuntime, wire_worker
 from convergence_simulator.cloud.kinds import registry
 from convergence_simulator.cloud.reality import Reality
 from convergence_simulator.cloud.trees import FOR_EVER_S
@@ -105,13 +106,13 @@ class WorldShape:
     :param planner: plans the traversals; see `convergence_simulator.world.planning`.
     :param window: how many nodes of a stack are cast at once.
     :param threads: how many checks a worker works on at a time.
-    :param in_a_row: how many nodes a thread looks at one after the other; see `convergence.worker.in_a_row`.
+    :param max_inline_nodes: maximum number of nodes that a thread runs one after the other.
     """
 
     engines: int = 2
     workers: int = 3
     threads: int = 8
-    in_a_row: int = 1
+    max_inline_nodes: int = 1
     planner: type[Planner] = Planner
     window: int = DISPATCH_WINDOW
 
@@ -268,9 +269,9 @@ class World(Passing):
             unattended_s=None,
             threads=shape.threads,
             dispatch_window=shape.window,
-            in_a_row=shape.in_a_row,
+            max_inline_nodes=shape.max_inline_nodes,
         )
-        service = WorkerService(
+        service = wire_worker(
             self._ports,
             Dispatcher(self.store, messenger, self.new_id, window=shape.window),
             self.registry,

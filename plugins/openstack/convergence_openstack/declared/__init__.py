@@ -1,1 +1,1 @@
-"""What templates may say of each type, and ask of it: names, types, defaults and what can be changed in place."""
+"""The properties and attributes of each type: names, types, defaults, and the properties that can change in place."""

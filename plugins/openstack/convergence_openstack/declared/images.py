@@ -13,14 +13,10 @@ from convergence_openstack.declaring import UUID
 
 @dataclass(frozen=True)
 class WebImageProperties:
-    """What a template says of an image."""
+    """The properties of an image."""
 
-    name: str | None = prop(
-        None, description='Name; unless given, one that is made of those of the stack and the resource.'
-    )
-    id: str | None = prop(
-        None, description='Id that is wanted; unless given, one that is made of the token of the resource.'
-    )
+    name: str | None = prop(None, description='Name. Default: derived from the names of the stack and the resource.')
+    id: str | None = prop(None, description='Id. Default: derived from the token of the resource.')
     min_disk: int | None = prop(0, description='Least disk of a server in GiB.', constraints=[Range(0, None)])
     min_ram: int | None = prop(0, description='Least memory of a server in MiB.', constraints=[Range(0, None)])
     protected: bool | None = prop(False, description='Whether it cannot be removed.', update_allowed=True)
@@ -31,7 +27,7 @@ class WebImageProperties:
         ],
     )
     container_format: str = prop(
-        description='Format of what is around it.',
+        description='Format of the container.',
         constraints=[AllowedValues(('ami', 'ari', 'aki', 'bare', 'ovf', 'ova', 'docker'))],
     )
     location: str = prop(description='Address from which the service fetches it.')
@@ -63,6 +59,6 @@ class WebImageProperties:
 
 @dataclass(frozen=True)
 class WebImageAttributes:
-    """What templates may ask of an image."""
+    """The attributes of an image."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)

@@ -14,11 +14,11 @@ from convergence_openstack.declaring import HIDDEN, by_service
 
 @dataclass(frozen=True)
 class NetProperties:
-    """What a template says of a network."""
+    """The properties of a network."""
 
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     value_specs: dict[str, Json] | None = prop(
@@ -47,17 +47,17 @@ class NetProperties:
         update_allowed=True,
         constraints=[custom('dns_domain')],
     )
-    availability_zone_hints: list[Json] | None = prop(None, description='Availability zones that are wanted.')
+    availability_zone_hints: list[Json] | None = prop(None, description='Preferred availability zones.')
     tags: list[str | None] | None = prop(None, description='Tags.', update_allowed=True)
 
 
 @dataclass(frozen=True)
 class NetAttributes:
-    """What templates may ask of a network."""
+    """The attributes of a network."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
     status: str = attr('What the service says of its state.', of=('status',))
-    name: str = attr('Name; unless given, one that is made of those of the stack and the resource.', of=('name',))
+    name: str = attr('Name. Default: derived from the names of the stack and the resource.', of=('name',))
     subnets: list[Json] = attr('Subnets.', of=('subnets',))
     admin_state_up: str = attr('Whether it is at work.', of=('admin_state_up',))
     tenant_id: str = attr('Project that it belongs to; only administrators may name another one.', of=('tenant_id',))
@@ -72,7 +72,7 @@ class NetAttributes:
 
 @dataclass(frozen=True)
 class SubnetAllocationPools:
-    """What ``allocation_pools`` consists of."""
+    """The items of ``allocation_pools``."""
 
     start: str = prop(description='First address.', constraints=[custom('ip_addr')])
     end: str = prop(description='Last address.', constraints=[custom('ip_addr')])
@@ -80,7 +80,7 @@ class SubnetAllocationPools:
 
 @dataclass(frozen=True)
 class SubnetHostRoutes:
-    """What ``host_routes`` consists of."""
+    """The items of ``host_routes``."""
 
     destination: str = prop(description='Network that it leads to.', constraints=[custom('net_cidr')])
     nexthop: str = prop(description='Address to which it is sent.', constraints=[custom('ip_addr')])
@@ -88,7 +88,7 @@ class SubnetHostRoutes:
 
 @dataclass(frozen=True)
 class SubnetProperties:
-    """What a template says of a subnet."""
+    """The properties of a subnet."""
 
     TRANSLATIONS = (Rename(('network_id',), 'network'),)
     network_id: str | None = prop(
@@ -107,7 +107,7 @@ class SubnetProperties:
     )
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     ip_version: int | None = prop(4, description='Version of IP.', constraints=[AllowedValues((4, 6))])
@@ -123,7 +123,7 @@ class SubnetProperties:
         None, description='Project that it belongs to; only administrators may name another one.'
     )
     host_routes: list[SubnetHostRoutes | None] | None = prop(
-        None, description='Routes that hosts are told of.', update_allowed=True
+        None, description='Routes that hosts get.', update_allowed=True
     )
     ipv6_ra_mode: str | None = prop(
         None,
@@ -146,15 +146,15 @@ class SubnetProperties:
 
 @dataclass(frozen=True)
 class SubnetAttributes:
-    """What templates may ask of a subnet."""
+    """The attributes of a subnet."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
-    name: str = attr('Name; unless given, one that is made of those of the stack and the resource.', of=('name',))
+    name: str = attr('Name. Default: derived from the names of the stack and the resource.', of=('name',))
     network_id: str = attr('An older name of network.', of=('network_id',))
     tenant_id: str = attr('Project that it belongs to; only administrators may name another one.', of=('tenant_id',))
     allocation_pools: list[Json] = attr('Ranges from which addresses are given to ports.', of=('allocation_pools',))
     gateway_ip: str = attr('Address of the gateway; an empty text for none.', of=('gateway_ip',))
-    host_routes: list[Json] = attr('Routes that hosts are told of.', of=('host_routes',))
+    host_routes: list[Json] = attr('Routes that hosts get.', of=('host_routes',))
     ip_version: str = attr('Version of IP.', of=('ip_version',))
     cidr: str = attr('Addresses, as address/length.', of=('cidr',))
     dns_nameservers: list[Json] = attr('Addresses of name servers.', of=('dns_nameservers',))
@@ -163,7 +163,7 @@ class SubnetAttributes:
 
 @dataclass(frozen=True)
 class RouterExternalGatewayInfoExternalFixedIps:
-    """What ``external_gateway_info_external_fixed_ips`` consists of."""
+    """The items of ``external_gateway_info_external_fixed_ips``."""
 
     ip_address: str | None = prop(None, description='Address.', constraints=[custom('ip_addr')])
     subnet: str | None = prop(None, description='Subnet, by name or id.', constraints=[by_service('neutron.subnet')])
@@ -171,24 +171,24 @@ class RouterExternalGatewayInfoExternalFixedIps:
 
 @dataclass(frozen=True)
 class RouterExternalGatewayInfo:
-    """What ``external_gateway_info`` consists of."""
+    """The contents of ``external_gateway_info``."""
 
     network: str = prop(description='Network, by name or id.', update_allowed=True)
     enable_snat: bool | None = prop(
         None, description='Whether addresses are translated on the way out.', update_allowed=True
     )
     external_fixed_ips: list[RouterExternalGatewayInfoExternalFixedIps | None] | None = prop(
-        None, description='Addresses outside that are wanted.', update_allowed=True
+        None, description='Requested external addresses.', update_allowed=True
     )
 
 
 @dataclass(frozen=True)
 class RouterProperties:
-    """What a template says of a router."""
+    """The properties of a router."""
 
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     external_gateway_info: RouterExternalGatewayInfo | None = prop(
@@ -207,7 +207,7 @@ class RouterProperties:
     distributed: bool | None = prop(None, description='Whether it is distributed over the hosts.')
     ha: bool | None = prop(None, description='Whether it fails over to another host.')
     availability_zone_hints: list[Json] | None = prop(
-        None, description='Availability zones that are wanted.', update_allowed=True
+        None, description='Preferred availability zones.', update_allowed=True
     )
     tags: list[str | None] | None = prop(None, description='Tags.', update_allowed=True)
     tenant_id: str | None = prop(
@@ -217,19 +217,19 @@ class RouterProperties:
 
 @dataclass(frozen=True)
 class RouterAttributes:
-    """What templates may ask of a router."""
+    """The attributes of a router."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
     status: str = attr('What the service says of its state.', of=('status',))
     external_gateway_info: dict[str, Json] = attr('Way to the outside.', of=('external_gateway_info',))
-    name: str = attr('Name; unless given, one that is made of those of the stack and the resource.', of=('name',))
+    name: str = attr('Name. Default: derived from the names of the stack and the resource.', of=('name',))
     admin_state_up: str = attr('Whether it is at work.', of=('admin_state_up',))
     tenant_id: str = attr('Project that it belongs to; only administrators may name another one.', of=('tenant_id',))
 
 
 @dataclass(frozen=True)
 class RouterInterfaceProperties:
-    """What a template says of an interface of a router."""
+    """The properties of an interface of a router."""
 
     TRANSLATIONS = (Rename(('port_id',), 'port'), Rename(('router_id',), 'router'), Rename(('subnet_id',), 'subnet'))
     router: str = prop(description='Router, by name or id.', constraints=[by_service('neutron.router')])
@@ -246,6 +246,6 @@ class RouterInterfaceProperties:
 
 @dataclass(frozen=True)
 class RouterInterfaceAttributes:
-    """What templates may ask of an interface of a router."""
+    """The attributes of an interface of a router."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)

@@ -14,7 +14,7 @@ from convergence_openstack.declaring import HIDDEN, PROTOCOLS, by_service
 
 @dataclass(frozen=True)
 class PortFixedIps:
-    """What ``fixed_ips`` consists of."""
+    """The items of ``fixed_ips``."""
 
     subnet_id: str | None = prop(
         None, description='An older name of subnet.', constraints=[by_service('neutron.subnet')], support=HIDDEN
@@ -25,7 +25,7 @@ class PortFixedIps:
 
 @dataclass(frozen=True)
 class PortAllowedAddressPairs:
-    """What ``allowed_address_pairs`` consists of."""
+    """The items of ``allowed_address_pairs``."""
 
     mac_address: str | None = prop(None, description='MAC address.', constraints=[custom('mac_addr')])
     ip_address: str = prop(description='Address.', constraints=[custom('ip_or_cidr')])
@@ -33,7 +33,7 @@ class PortAllowedAddressPairs:
 
 @dataclass(frozen=True)
 class PortExtraProperties:
-    """What a template says of a port, also of one that is made for a server (``port_extra_properties``)."""
+    """The properties of a port, also of one that is made for a server (``port_extra_properties``)."""
 
     value_specs: dict[str, Json] | None = prop(
         {}, description='Further fields of the request, by their names in the API of the service.', update_allowed=True
@@ -71,12 +71,12 @@ class PortExtraProperties:
 
 @dataclass(frozen=True)
 class PortProperties(PortExtraProperties):
-    """What a template says of a port."""
+    """The properties of a port."""
 
     TRANSLATIONS = (Rename(('network_id',), 'network'), Rename(('fixed_ips', 'subnet_id'), 'subnet'))
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     network_id: str | None = prop(
@@ -85,9 +85,7 @@ class PortProperties(PortExtraProperties):
     network: str = prop(description='Network, by name or id.', constraints=[by_service('neutron.network')])
     device_id: str | None = prop('', description='What it is plugged into.', update_allowed=True)
     device_owner: str | None = prop('', description='What sort of thing that is.', update_allowed=True)
-    fixed_ips: list[PortFixedIps | None] | None = prop(
-        None, description='Addresses that are wanted.', update_allowed=True
-    )
+    fixed_ips: list[PortFixedIps | None] | None = prop(None, description='Requested addresses.', update_allowed=True)
     security_groups: list[Json] | None = prop(None, description='Security groups, by name or id.', update_allowed=True)
     replacement_policy: str | None = prop(
         'AUTO',
@@ -104,15 +102,15 @@ class PortProperties(PortExtraProperties):
 
 @dataclass(frozen=True)
 class PortAttributes:
-    """What templates may ask of a port."""
+    """The attributes of a port."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
     admin_state_up: str = attr('Whether it is at work.', of=('admin_state_up',))
     device_id: str = attr('What it is plugged into.', of=('device_id',))
     device_owner: str = attr('What sort of thing that is.', of=('device_owner',))
-    fixed_ips: list[Json] = attr('Addresses that are wanted.', of=('fixed_ips',))
+    fixed_ips: list[Json] = attr('Requested addresses.', of=('fixed_ips',))
     mac_address: str = attr('MAC address.', of=('mac_address',))
-    name: str = attr('Name; unless given, one that is made of those of the stack and the resource.', of=('name',))
+    name: str = attr('Name. Default: derived from the names of the stack and the resource.', of=('name',))
     network_id: str = attr('An older name of network.', of=('network_id',))
     security_groups: list[Json] = attr('Security groups, by name or id.', of=('security_groups',))
     status: str = attr('What the service says of its state.', of=('status',))
@@ -130,7 +128,7 @@ class PortAttributes:
 
 @dataclass(frozen=True)
 class FloatingIPProperties:
-    """What a template says of a floating IP."""
+    """The properties of a floating IP."""
 
     TRANSLATIONS = (Rename(('floating_network_id',), 'floating_network'),)
     floating_network_id: str | None = prop(
@@ -156,7 +154,7 @@ class FloatingIPProperties:
         update_allowed=True,
         constraints=[custom('ip_addr')],
     )
-    floating_ip_address: str | None = prop(None, description='Address that is wanted.', constraints=[custom('ip_addr')])
+    floating_ip_address: str | None = prop(None, description='Requested address.', constraints=[custom('ip_addr')])
     dns_name: str | None = prop(
         None,
         description='Name under which it is known to DNS.',
@@ -173,7 +171,7 @@ class FloatingIPProperties:
 
 @dataclass(frozen=True)
 class FloatingIPAttributes:
-    """What templates may ask of a floating IP."""
+    """The attributes of a floating IP."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
     router_id: str = attr('An older name of router.', of=('router_id',))
@@ -182,13 +180,13 @@ class FloatingIPAttributes:
     fixed_ip_address: str = attr(
         'Address of the port to which it leads, where that has several.', of=('fixed_ip_address',), dear=True, live=True
     )
-    floating_ip_address: str = attr('Address that is wanted.', of=('floating_ip_address',))
+    floating_ip_address: str = attr('Requested address.', of=('floating_ip_address',))
     port_id: str = attr('Port.', of=('port_id',), dear=True, live=True)
 
 
 @dataclass(frozen=True)
 class FloatingIPAssociationProperties:
-    """What a template says of where a floating IP leads."""
+    """The properties of the association of a floating IP."""
 
     floatingip_id: str = prop(description='Floating IP.', update_allowed=True)
     port_id: str = prop(description='Port.', update_allowed=True, constraints=[by_service('neutron.port')])
@@ -202,14 +200,14 @@ class FloatingIPAssociationProperties:
 
 @dataclass(frozen=True)
 class FloatingIPAssociationAttributes:
-    """What templates may ask of where a floating IP leads."""
+    """The attributes of the association of a floating IP."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
 
 
 @dataclass(frozen=True)
 class SecurityGroupRules:
-    """What ``rules`` consists of."""
+    """The items of ``rules``."""
 
     direction: str | None = prop(
         'ingress', description='Into the port, or out of it.', constraints=[AllowedValues(('ingress', 'egress'))]
@@ -226,7 +224,7 @@ class SecurityGroupRules:
     )
     remote_mode: str | None = prop(
         'remote_ip_prefix',
-        description='Whether the other side is told by its address or by its group.',
+        description='Kind of the other side: an address or a group.',
         constraints=[AllowedValues(('remote_ip_prefix', 'remote_group_id'))],
     )
     remote_group_id: str | None = prop(
@@ -242,17 +240,17 @@ class SecurityGroupRules:
 
 @dataclass(frozen=True)
 class SecurityGroupProperties:
-    """What a template says of a security group."""
+    """The properties of a security group."""
 
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     description: str | None = prop(None, description='Description.', update_allowed=True)
     rules: list[SecurityGroupRules | None] | None = prop(
         [],
-        description='What is let through; everything to the outside, unless a rule says something of that direction.',
+        description='Allowed traffic. Without a rule for egress, all egress is allowed.',
         update_allowed=True,
     )
     stateful: bool | None = prop(None, description='Whether answers are let through.', update_allowed=True)
@@ -260,6 +258,6 @@ class SecurityGroupProperties:
 
 @dataclass(frozen=True)
 class SecurityGroupAttributes:
-    """What templates may ask of a security group."""
+    """The attributes of a security group."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)

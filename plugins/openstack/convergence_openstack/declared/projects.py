@@ -12,11 +12,11 @@ from convergence_openstack.declaring import by_service
 
 @dataclass(frozen=True)
 class ProjectProperties:
-    """What a template says of a project."""
+    """The properties of a project."""
 
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     domain: str | None = prop(
@@ -35,10 +35,10 @@ class ProjectProperties:
 
 @dataclass(frozen=True)
 class ProjectAttributes:
-    """What templates may ask of a project."""
+    """The attributes of a project."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
-    name: str = attr('Name; unless given, one that is made of those of the stack and the resource.', of=('name',))
+    name: str = attr('Name. Default: derived from the names of the stack and the resource.', of=('name',))
     parent_id: str = attr('Project above it.', of=('parent_id',))
     domain_id: str = attr('Domain.', of=('domain_id',))
     enabled: bool = attr('Whether it can be used.', of=('enabled',))

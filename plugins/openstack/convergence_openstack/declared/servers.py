@@ -15,10 +15,10 @@ from convergence_openstack.declaring import DEPRECATED, HIDDEN, by_service
 
 @dataclass(frozen=True)
 class KeyPairProperties:
-    """What a template says of a key pair."""
+    """The properties of a key pair."""
 
     name: str = prop(
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         constraints=[Length(1, 255)],
     )
     save_private_key: bool | None = prop(
@@ -35,7 +35,7 @@ class KeyPairProperties:
 
 @dataclass(frozen=True)
 class KeyPairAttributes:
-    """What templates may ask of a key pair."""
+    """The attributes of a key pair."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
     public_key: str = attr('Public key; unless given, the service makes a pair.', of=('public_key',))
@@ -46,7 +46,7 @@ class KeyPairAttributes:
 
 @dataclass(frozen=True)
 class ServerBlockDeviceMapping:
-    """What ``block_device_mapping`` consists of."""
+    """The items of ``block_device_mapping``."""
 
     device_name: str = prop(description='Name of the device.')
     volume_id: str | None = prop(None, description='Volume, by name or id.', constraints=[by_service('cinder.volume')])
@@ -59,7 +59,7 @@ class ServerBlockDeviceMapping:
 
 @dataclass(frozen=True)
 class ServerBlockDeviceMappingV2:
-    """What ``block_device_mapping_v2`` consists of."""
+    """The items of ``block_device_mapping_v2``."""
 
     device_name: str | None = prop(None, description='Name of the device.')
     volume_id: str | None = prop(None, description='Volume, by name or id.', constraints=[by_service('cinder.volume')])
@@ -95,7 +95,7 @@ class ServerBlockDeviceMappingV2:
 
 @dataclass(frozen=True)
 class ServerNetworks:
-    """What ``networks`` consists of."""
+    """The items of ``networks``."""
 
     uuid: str | None = prop(
         None, description='An older name of network.', constraints=[by_service('neutron.network')], support=HIDDEN
@@ -107,7 +107,7 @@ class ServerNetworks:
         update_allowed=True,
         constraints=[AllowedValues(('none', 'auto'))],
     )
-    fixed_ip: str | None = prop(None, description='Address that is wanted there.', constraints=[custom('ip_addr')])
+    fixed_ip: str | None = prop(None, description='Requested address.', constraints=[custom('ip_addr')])
     port: str | None = prop(None, description='Port, by name or id.', constraints=[by_service('neutron.port')])
     port_extra_properties: PortExtraProperties | None = prop(
         None, description='Properties of the port that is made for it.', update_allowed=True
@@ -119,7 +119,7 @@ class ServerNetworks:
 
 @dataclass(frozen=True)
 class ServerDeploymentSwiftData:
-    """What ``deployment_swift_data`` consists of."""
+    """The contents of ``deployment_swift_data``."""
 
     container: str | None = prop(None, description='Name of the container.', constraints=[Length(1, None)])
     object: str | None = prop(None, description='Name of the object.', constraints=[Length(1, None)])
@@ -127,12 +127,12 @@ class ServerDeploymentSwiftData:
 
 @dataclass(frozen=True)
 class ServerProperties:
-    """What a template says of a server."""
+    """The properties of a server."""
 
     TRANSLATIONS = (Rename(('networks', 'uuid'), 'network'), Rename(('block_device_mapping_v2', 'image_id'), 'image'))
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     image: str | None = prop(
@@ -164,7 +164,7 @@ class ServerProperties:
     networks: list[ServerNetworks | None] | None = prop(
         None, description='Networks that it is on.', update_allowed=True
     )
-    scheduler_hints: dict[str, Json] | None = prop(None, description='What the scheduler is told.')
+    scheduler_hints: dict[str, Json] | None = prop(None, description='Hints for the scheduler.')
     metadata: dict[str, Json] | None = prop(
         {}, description='Keys and texts that are kept with it.', update_allowed=True
     )
@@ -175,7 +175,7 @@ class ServerProperties:
     )
     software_config_transport: str | None = prop(
         'POLL_SERVER_CFN',
-        description='How agents are told of configurations.',
+        description='Transport of configurations to agents.',
         update_allowed=True,
         constraints=[AllowedValues(('POLL_SERVER_CFN', 'POLL_SERVER_HEAT', 'POLL_TEMP_URL', 'ZAQAR_MESSAGE'))],
     )
@@ -205,10 +205,10 @@ class ServerProperties:
 
 @dataclass(frozen=True)
 class ServerAttributes:
-    """What templates may ask of a server."""
+    """The attributes of a server."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
-    name: str = attr('Name; unless given, one that is made of those of the stack and the resource.', of=('name',))
+    name: str = attr('Name. Default: derived from the names of the stack and the resource.', of=('name',))
     addresses: dict[str, Json] = attr(
         'Addresses by network, with port, subnets and floating IP of each.', of=('addresses',), dear=True
     )
@@ -220,5 +220,5 @@ class ServerAttributes:
     console_urls: dict[str, Json] = attr('Addresses of its consoles, by type.', of=('console_urls',), dear=True)
     tags: list[Json] = attr('Tags.', of=('tags',), dear=True)
     os_collect_config: dict[str, Json] = attr(
-        'What agents in it are told.', of=('os_collect_config',), dear=True, live=True
+        'Configuration of its agents.', of=('os_collect_config',), dear=True, live=True
     )

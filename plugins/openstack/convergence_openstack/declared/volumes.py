@@ -14,7 +14,7 @@ from convergence_openstack.declaring import HIDDEN, by_service
 
 @dataclass(frozen=True)
 class VolumeProperties:
-    """What a template says of a volume."""
+    """The properties of a volume."""
 
     TRANSLATIONS = (Rename(('imageRef',), 'image'),)
     availability_zone: str | None = prop(None, description='Availability zone.')
@@ -30,7 +30,7 @@ class VolumeProperties:
     )
     name: str | None = prop(
         None,
-        description='Name; unless given, one that is made of those of the stack and the resource.',
+        description='Name. Default: derived from the names of the stack and the resource.',
         update_allowed=True,
     )
     description: str | None = prop(None, description='Description.', update_allowed=True)
@@ -45,7 +45,7 @@ class VolumeProperties:
     source_volid: str | None = prop(
         None, description='Volume that it is a copy of.', constraints=[by_service('cinder.volume')]
     )
-    scheduler_hints: dict[str, Json] | None = prop(None, description='What the scheduler is told.')
+    scheduler_hints: dict[str, Json] | None = prop(None, description='Hints for the scheduler.')
     read_only: bool | None = prop(None, description='Whether it can be written to.', update_allowed=True)
     multiattach: bool | None = prop(
         False, description='Whether several servers may have it at once; volume types say so nowadays.', support=HIDDEN
@@ -54,7 +54,7 @@ class VolumeProperties:
 
 @dataclass(frozen=True)
 class VolumeAttributes:
-    """What templates may ask of a volume."""
+    """The attributes of a volume."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)
     availability_zone: str = attr('Availability zone.', of=('availability_zone',))
@@ -79,19 +79,19 @@ class VolumeAttributes:
 
 @dataclass(frozen=True)
 class VolumeAttachmentProperties:
-    """What a template says of an attachment."""
+    """The properties of an attachment."""
 
     instance_uuid: str = prop(description='Server.', update_allowed=True)
     volume_id: str = prop(
         description='Volume, by name or id.', update_allowed=True, constraints=[by_service('cinder.volume')]
     )
     mountpoint: str | None = prop(
-        None, description='Device that is wanted; most hypervisors choose it themselves.', update_allowed=True
+        None, description='Requested device; most hypervisors choose it themselves.', update_allowed=True
     )
 
 
 @dataclass(frozen=True)
 class VolumeAttachmentAttributes:
-    """What templates may ask of an attachment."""
+    """The attributes of an attachment."""
 
     show: dict[str, Json] = attr('The object as its service describes it.', of=('show',), dear=True, live=True)

@@ -1,0 +1,1 @@
+"""``convergence stack``: one module for each group of commands."""

@@ -1,0 +1,1 @@
+"""``convergence template``: the commands for template authors. None of them needs a server."""

@@ -1,0 +1,1 @@
+"""``--wait``: follows an operation and shows its progress."""

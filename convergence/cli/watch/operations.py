@@ -1,0 +1,71 @@
+"""Starts operations on stacks, and follows them with ``--wait``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from convergence.cli.connection.client import StackClient
+from convergence.cli.exits import ExitCode
+from convergence.cli.output import ResultPrinter
+from convergence.cli.watch.following import OperationStart, before, scene_of
+from convergence.cli.watch.waiting import print_result, stack_summary, watch
+from convergence.documents import Document
+
+ANY = '*'
+"""Every final state counts as success."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """The options ``--wait`` and ``--wait-timeout``."""
+
+    wait: bool
+    timeout_s: float | None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Follow:
+        """Return the settings from the options of `waitable`."""
+        return cls(bool(given['wait']) or given['wait_timeout'] is not None, given['wait_timeout'])
+
+
+def follow_operation(
+    stack: StackClient,
+    start: OperationStart,
+    wanted: str,
+    follow: Follow,
+    output: ResultPrinter,
+    document: Callable[[], Document] | None = None,
+) -> int:
+    """Follow a started operation to its end, and print the result. Return the exit code.
+
+    :param wanted: the expected final state, or `ANY`.
+    :param document: returns the document to print; None: the stack.
+    """
+    ending = watch(stack, start, scene_of(stack, start.scene), follow.timeout_s)
+    if wanted == ANY and ending is not None:
+        wanted = ending.state
+    return print_result(stack, ending, wanted, output, document)
+
+
+def start_operation(
+    stack: StackClient,
+    begin: Callable[[], Any],
+    wanted: str,
+    follow: Follow,
+    output: ResultPrinter,
+    document: Callable[[], Document] | None = None,
+) -> int:
+    """Start an operation on an existing stack, and follow it with ``--wait``. Return the exit code.
+
+    :param begin: sends the request.
+    :param wanted: the expected final state, or `ANY`.
+    :param document: returns the document to print; None: the stack.
+    """
+    start = before(stack) if follow.wait else None
+    begin()
+    if start is not None:
+        return follow_operation(stack, start, wanted, follow, output, document)
+    output.record(document() if document is not None else stack_summary(stack.show()))
+    return ExitCode.OK
