@@ -263,8 +263,8 @@ class EngineProcess:
             load=lambda: {'threads': settings.threads, 'busy': self._server.busy},
             on_beat=lambda: self._server.resume(),
             on_lost=lambda: self._server.pause(),
+            witness=Witness(parts.store, engine_id, settings.lease_s),
         )
-        heartbeat.witness = Witness(parts.store, engine_id, settings.lease_s)
         another_sweeps = engine.sweeper.duty.is_elsewhere
         self._telling = ToldOutside(parts.settings, parts.store, ports, engine_id, new_id, another_sweeps)
         acting = (

@@ -16,9 +16,9 @@ from convergence.core.observation import (
     DriftSummary,
     KnownObject,
     Leased,
-    LookOutcome,
-    LookSource,
     Observation,
+    ObservationSource,
+    ObservationUpdate,
 )
 from convergence.core.rows import (
     Event,
@@ -317,14 +317,14 @@ class ObservationLeasesPort(Protocol):
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """Return objects that are due, each leased to one caller for `for_s` seconds."""
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Store the results of a lease, except for rows that were claimed since; return the number stored."""
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
         """Return leased objects without a result; they are due again in `for_s` seconds."""
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
-        """Make objects due at once; return the time of the database."""
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once; return the database's time."""
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """Return the number of requested observations that are still open and possible now."""

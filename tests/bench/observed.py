@@ -21,7 +21,7 @@ from convergence.cmd.observing import ObserverProcess
 from convergence.cmd.working import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.config import LocalProviderSettings, ObserverSettings, Settings
-from convergence.core.observation import LookSource
+from convergence.core.observation import ObservationSource
 from convergence.db.connections.counting import count
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema import migration
@@ -91,7 +91,7 @@ def _observe(objects: int, directory: Path) -> Observed:
         while observer.turn():  # the first look at each is written by itself, and so is what is otherwise than before
             pass
         for _ in range(ROUNDS):
-            rows.ask(stacks, LookSource.REQUEST)
+            rows.request(stacks, ObservationSource.REQUEST)
             sleep(MOMENT_S)
             before, begun = tally.read()['statements'], time.process_time()
             while seen := observer.turn():

@@ -11,7 +11,14 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.effects import InsertEvents
 from convergence.core.model import Json, Status
-from convergence.core.observation import SETTLED, Leased, LookOutcome, LookSource, ObservedState, is_observable
+from convergence.core.observation import (
+    SETTLED,
+    Leased,
+    ObservationSource,
+    ObservationUpdate,
+    ObservedState,
+    is_observable,
+)
 from convergence.core.rows import Stack
 from convergence.db.repositories.observations.rows import (
     AT_ROW,
@@ -122,19 +129,18 @@ class ObservationLeases(ObservationRows):
 
         return self._store.write(take, self.lease)
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Store the results of a lease; return the number stored.
 
         A result is dropped if its object was leased again or its row was claimed since. Objects requested meanwhile are
-        due at
-        once.
+        due at once.
         """
         keys = [look.resource_id for look in looks]
 
         def put(connection: Connection) -> int:
             fences = dict(map(tuple, _READ_HELD.all(connection, {'keys': keys, 'lessee': holder})))
             taken = [look for look in looks if fences.get(look.resource_id) == look.fence]
-            alike: dict[tuple[LookSource, float], list[str]] = defaultdict(list)
+            alike: dict[tuple[ObservationSource, float], list[str]] = defaultdict(list)
             for look in taken:
                 if look.same:
                     alike[look.source, look.pause_s].append(look.resource_id)
@@ -148,11 +154,11 @@ class ObservationLeases(ObservationRows):
 
         return self._store.write(put, self.write) if looks else 0
 
-    def _tell(self, connection: Connection, look: LookOutcome) -> None:
+    def _tell(self, connection: Connection, look: ObservationUpdate) -> None:
         if look.news is not None:
             details: dict[str, Json] = {
-                'drift_state': look.sight.found.value,
-                'drift_properties': list(look.sight.names),
+                'drift_state': look.result.found.value,
+                'drift_properties': list(look.result.names),
             }
             self._store.carry_out(connection, (InsertEvents((look.news,), details, is_drift=True),))
 
@@ -163,26 +169,26 @@ class ObservationLeases(ObservationRows):
         if resource_ids:
             self._store.write(lambda connection: connection.execute(later).rowcount, self.put_off)
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
         """Make objects due at once.
 
-        :param resource_ids: limits this to some rows; None: all observed rows of the stacks.
-        :returns: the time of the database. An observation that begins later shows the state after this request.
+        :param rows: ids of the rows of the objects; None: every observed object of the stacks.
+        :returns: the database's time. An observation that begins later shows the state after the request.
         """
         present = and_(OBSERVATION.c.holder.is_not(None), OBSERVATION.c.due_at > database_now())
 
-        def ask(connection: Connection) -> float:
+        def write(connection: Connection) -> float:
             now: float = connection.execute(select(database_now())).scalar_one()
             for some in chunks(list(stack_ids)):
                 mine = [OBSERVATION.c.stack_id.in_(some)]
-                if resource_ids is not None:
-                    mine.append(OBSERVATION.c.resource_id.in_(list(resource_ids)))
+                if rows is not None:
+                    mine.append(OBSERVATION.c.resource_id.in_(list(rows)))
                 due_at = case((present, OBSERVATION.c.due_at), else_=now)
                 values = {'requested_at': now, 'requested_by': source, 'due_at': due_at}
                 connection.execute(update(OBSERVATION).where(*mine).values(**values))
             return now
 
-        return self._store.write(ask, self.ask)
+        return self._store.write(write, self.request)
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """Return the number of requested observations that are still open and possible now."""
@@ -207,7 +213,7 @@ class ObservationLeases(ObservationRows):
 
 
 def _kept(
-    source: Any, pause_s: Any, *, look: LookOutcome | None = None, is_settled: ColumnElement[bool]
+    source: Any, pause_s: Any, *, look: ObservationUpdate | None = None, is_settled: ColumnElement[bool]
 ) -> list[tuple[Any, Any]]:
     """Return the columns to write for a result: the unchanged object, or the values of `look`.
 
@@ -226,20 +232,20 @@ def _kept(
         (table.holder, None),
     ]
     if look is not None:
-        sight = look.sight
+        result = look.result
         values += [
             (table.since, table.leased_at),
             (table.fence, look.fence),
-            (table.found, sight.found),
-            (table.names, sight.names),
-            (table.live, dict(sight.live) or None),
-            (table.reason, sight.reason),
+            (table.found, result.found),
+            (table.names, result.names),
+            (table.live, dict(result.live) or None),
+            (table.reason, result.reason),
             *([] if look.news is None else [(table.told, look.drift)]),
         ]
     return values
 
 
-def _keeping(look: LookOutcome, holder: str) -> Update:
+def _keeping(look: ObservationUpdate, holder: str) -> Update:
     """Return the statement that stores a result."""
     this = and_(OBSERVATION.c.resource_id == look.resource_id, OBSERVATION.c.holder == holder)
     kept = _kept(look.source, look.pause_s, look=look, is_settled=false())
