@@ -265,12 +265,8 @@ class ObservationSchedulePort(Protocol):
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Schedule the objects of a stack that are to be observed and are not yet, unschedule all others; return the
-        number of new ones.
-
-        Nested stacks are scheduled again if their policy has changed. If the operation is not seen to be over, no
-        observation is
-        forgotten and the stack is found again: there may be objects that this server does not show yet.
+        """Schedule the objects of a stack that are not scheduled yet, and unschedule all others; return the number of
+        new ones. See `convergence.db.repositories.observations.scheduling.ObservationSchedules.schedule`.
         """
 
 
@@ -310,9 +306,7 @@ class ObservationLeasesPort(Protocol):
     """Leases due objects to observers, and stores the results."""
 
     def due_in_s(self) -> float | None:
-        """Return the seconds until the next object is due, less than 0 if one is due already; None if no object is
-        observed.
-        """
+        """Return the seconds until the next object is due, 0 or less if one is due now; None: no object is observed."""
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """Return objects that are due, each leased to one caller for `for_s` seconds."""
