@@ -265,9 +265,7 @@ class ObservationSchedulePort(Protocol):
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Schedule the objects of a stack that are not scheduled yet, and unschedule all others; return the number of
-        new ones. See `convergence.db.repositories.observations.scheduling.ObservationSchedules.schedule`.
-        """
+        """Schedule the objects of a stack that are not scheduled yet, and no others; return the number of new ones."""
 
 
 class RepairsPort(Protocol):

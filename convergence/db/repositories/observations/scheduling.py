@@ -81,17 +81,14 @@ class ObservationSchedules(ObservationRows):
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Schedule the objects of a stack that are to be observed and are not yet, unschedule all others; return the
-        number of new ones.
+        """Schedule the objects of a stack that are not scheduled yet, and no others; return the number of new ones.
 
-        If the operation is not seen to be over (in progress, or a lagging server), no observation is removed and the
-        stack is
-        found again: there may be objects that this server does not show yet.
+        If its operation is not seen to be over (in progress, or a lagging server), no observation is removed and the
+        stack is found again: there may be objects that this server does not show yet.
 
         :param intervals: longest pause in seconds between two observations, by type; other types are not observed.
-        :param policies: objects with the policy to ignore drift are not observed. If the root stack got another policy
-            since
-        these were read, nothing is written and the stack is found again.
+        :param policies: objects with the policy `IGNORE` are not observed. If the root stack got another policy since
+            these were read, nothing is written and the stack is found again.
         :param limit: highest number of new objects; if there are more, the stack is found again.
         """
         mine = OBSERVATION.c.stack_id == stack.stack_id
