@@ -1257,7 +1257,7 @@ MUTANTS = (
         (
             Edit(
                 f'{CHANGING}:change_row',
-                'statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))',
+                'statement = change_of(frozenset(effect.changes), event is not None, isinstance(effect, BeginNode))',
                 'statement = PreparedStatement(update_by_id(RESOURCE, frozenset(effect.changes)))',
             ),
             Edit(f'{CHANGING}:change_row', '**_guard(effect)', "'key': effect.resource_id"),
