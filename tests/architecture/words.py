@@ -33,7 +33,7 @@ CEILINGS: dict[str, int] = {
     'convergence/config': 0,
     'convergence/core': 765,
     'convergence/credentials': 20,
-    'convergence/db': 677,
+    'convergence/db': 0,
     'convergence/dispatch.py': 0,
     'convergence/documents.py': 1,
     'convergence/drawing.py': 0,
@@ -61,7 +61,7 @@ CEILINGS: dict[str, int] = {
     'docs/decisions': 0,
     'docs/reference': 0,
     'examples': 0,
-    'migrations': 1,
+    'migrations': 0,
     'plugins/heat': 187,
     'plugins/openstack': 250,
 }

@@ -29,8 +29,8 @@ from convergence.rpc.notifier import NotificationBus, is_configured
 def audience(settings: Settings, conf: cfg.ConfigOpts) -> Audience:
     """Return the receivers of notifications about stacks."""
     if is_configured(conf):
-        return Audience.EVERYBODY
-    return Audience.WEBHOOKS if settings.notifications.webhooks else Audience.NOBODY
+        return Audience.ALL
+    return Audience.WEBHOOKS if settings.notifications.webhooks else Audience.NONE
 
 
 class ToldOutside:
