@@ -149,8 +149,8 @@ class ProgressReads:
         """Counts of processes and operations, and a verdict. The API shows them to every caller.
 
         :returns: `status`, ``ok`` or ``stuck``; `reasons`, sentences; numbers of running `engines` and `workers`;
-            numbers of
-        `operations` in progress, of `stalled` ones without progress, and of `late` ones past their deadline.
+            numbers of `operations` in progress, of `stalled` ones without progress, and of `late` ones past their
+            deadline.
         """
         up = [service.kind for service in self._roster.services() if service.is_up]
         found = self._overview.operations()
