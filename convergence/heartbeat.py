@@ -1,4 +1,4 @@
-"""Show that a process is alive, and notice when the others must take it for dead."""
+"""The heartbeat of a process: renews its lease in the roster, and reports when the lease is lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from convergence import lifetime
@@ -20,15 +21,15 @@ from convergence.errors import ConvergenceError
 LOG = logging.getLogger(__name__)
 
 LAST_S = 2.0
-"""Seconds that what a process does again and again is given to come to its end when the process stops."""
+"""Seconds that the threads of a stopping process have to end. A process must not hang on a slow database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How a process is known to the others.
+    """The entry of a process in the roster.
 
-    :param kind: ``api``, ``engine`` or ``worker``.
-    :param lease_s: seconds after its last heartbeat at which it is taken for dead.
+    :param kind: ``api``, ``engine``, ``worker`` or ``observer``.
+    :param lease_s: seconds after the last heartbeat at which other processes count this one as dead.
     """
 
     id: str
@@ -39,29 +40,20 @@ class Presence:
 
 
 Load: TypeAlias = Mapping[str, int]
-"""How busy a process is: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows."""
-
-
-def nothing() -> None:
-    """The default of what happens with a heartbeat."""
-
-
-def no_load() -> Load:
-    """The default of what is told about a process."""
-    return {}
+"""The load of a process: ``threads``, ``busy``, ``waiting``, ``stuck``, as far as it knows them."""
 
 
 class Heartbeat:
-    """Renews the lease of a process from a thread of its own.
+    """Renews the lease of a process.
 
-    The database may keep a renewal waiting for longer than the lease lasts, and so may what is done after one. So these
-    are three threads: one renews, one looks at the clock, one does what follows a renewal.
+    The database may delay a renewal, or the work that follows one, for longer than the lease lasts. Three threads
+    therefore share the work: one renews, one watches the clock, one runs `on_beat`.
 
     :param on_beat: called after each renewal, but not again before it has returned.
-    :param on_lost: called when the lease could not be renewed in time, or somebody has ended it; and again after each
-        further time of a lease without a renewal.
-    :param load: what to tell with each heartbeat about how busy the process is.
-    :param witness: sends the heartbeats, and checks with each if the database has lost commits; None: no such check.
+    :param on_lost: called when the lease was not renewed in time or another process ended it; and again after each
+        further lease time without a renewal.
+    :param load: returns the load that each heartbeat stores.
+    :param witness: sends the heartbeats and checks the database with each; None: the roster sends them, unchecked.
     """
 
     def __init__(
@@ -70,9 +62,9 @@ class Heartbeat:
         presence: Presence,
         interval_s: float,
         *,
-        on_beat: Callable[[], None] = nothing,
-        on_lost: Callable[[], None] = nothing,
-        load: Callable[[], Load] = no_load,
+        on_beat: Callable[[], None] | None = None,
+        on_lost: Callable[[], None] | None = None,
+        load: Callable[[], Load] | None = None,
         witness: Witness | None = None,
     ) -> None:
         self.witness = witness
@@ -99,17 +91,20 @@ class Heartbeat:
         self._sign_off_the_ended()
         self._threads.append(start_thread('heartbeat', self._run))
         self._threads.append(start_thread('heartbeat-watch', self._watch))
-        if self._on_beat is not nothing:
-            self._threads.append(start_thread('heartbeat-follow', self._follow))
+        if self._on_beat is not None:
+            self._threads.append(start_thread('heartbeat-follow', partial(self._follow, self._on_beat)))
 
     def stop(self) -> None:
-        """Sign off: the others need not wait for the lease to run out. A renewal in progress is given `LAST_S`."""
+        """Sign off, so that other processes need not wait for the lease to expire.
+
+        A renewal in progress has `LAST_S` to end.
+        """
         self._stopping.set()
         self._beaten.set()
         try:
             self._roster.leave(self._presence.id)
-        except Exception as error:  # noqa: BLE001 - we are leaving anyhow; the lease will run out
-            LOG.warning('This process could not sign off; its lease has to run out: %s', error)
+        except Exception as error:  # noqa: BLE001 - the process stops in any case; its lease expires
+            LOG.warning('Could not sign off; the lease of this process expires by itself: %s', error)
         ends = time.monotonic() + LAST_S
         for thread in self._threads:
             thread.wait(max(0.0, ends - time.monotonic()))
@@ -119,8 +114,8 @@ class Heartbeat:
             begun = time.monotonic()
             try:
                 known = self._beat()
-            except Exception as error:  # noqa: BLE001 - whatever the database says, the next beat tries again
-                LOG.warning('This process could not send its heartbeat: %s', error)
+            except Exception as error:  # noqa: BLE001 - any database error; the next beat retries
+                LOG.warning('Heartbeat failed, retrying: %s', error)
                 continue
             if self._stopping.is_set():
                 return
@@ -129,34 +124,34 @@ class Heartbeat:
                 self._beaten.set()
             else:
                 self._lost()
-                self._again()
+                self._register_again()
 
     def _beat(self) -> bool:
-        """Tell of the process its number and how busy it is; whether it is known."""
-        told: dict[str, Json] = {**self._own, **self._load()}
-        return self._roster.beat(self._presence.id, told) if self.witness is None else self.witness.beat(told)
+        """Store process id and load; return False if the roster does not contain the process."""
+        load: dict[str, Json] = {**self._own, **(self._load() if self._load is not None else {})}
+        return self._roster.beat(self._presence.id, load) if self.witness is None else self.witness.beat(load)
 
     def _watch(self) -> None:
-        # Often enough to notice well before another lease is over.
+        # Often enough to notice the loss well before a second lease time has passed.
         while not self._stopping.wait(min(self._interval_s, self._presence.lease_s / 4)):
             with self._lock:
                 is_over = time.monotonic() > self._holds_until
             if is_over:
                 self._lost()
 
-    def _follow(self) -> None:
+    def _follow(self, on_beat: Callable[[], None]) -> None:
         while True:
             self._beaten.wait()
             self._beaten.clear()
             if self._stopping.is_set():
                 return
             try:
-                self._on_beat()
-            except Exception as error:  # noqa: BLE001 - the next beat tries again
-                LOG.warning('This process could not do what follows a heartbeat: %s', error)
+                on_beat()
+            except Exception as error:  # noqa: BLE001 - the next beat retries
+                LOG.warning('Work that follows a heartbeat failed, retrying after the next one: %s', error)
 
     def holds(self) -> bool:
-        """Whether a heartbeat was committed within the lease: the process is known, and its database answers."""
+        """Return True if a heartbeat was committed within the lease: the process is known, its database answers."""
         with self._lock:
             return time.monotonic() < self._beaten_at + self._presence.lease_s
 
@@ -166,41 +161,48 @@ class Heartbeat:
         self._prolong(since)
 
     def _prolong(self, since: float) -> None:
-        """The lease lasts from `since`, a moment before the renewal: the database's clock may have begun only then."""
+        """Extend the lease from `since`, a moment before the renewal: the database's clock may start only then."""
         with self._lock:
             self._holds_until = max(self._holds_until, since + self._presence.lease_s)
 
     def _lost(self) -> None:
-        LOG.error('The lease of this %s (%s) is lost', self._presence.kind, self._presence.id)
+        LOG.error(
+            'Lease lost: the %s %s could not renew it in time; giving up its work and registering again',
+            *(self._presence.kind, self._presence.id),
+        )
         self._prolong(time.monotonic())
+        if self._on_lost is None:
+            return
         try:
             self._on_lost()
         except Exception:
-            LOG.exception('This process has failed to end its work after the loss of its lease')
+            LOG.exception('Could not end the work of this process after its lease was lost; restart the process')
 
     def _register(self) -> None:
         known = self._presence
         self._roster.register(known.id, known.kind, known.host, known.version, known.lease_s, self._own)
 
     def _sign_off_the_ended(self) -> None:
-        """Sign off what ran on this machine and has ended without doing so: nobody needs to wait for its lease.
+        """Sign off processes of this machine that ended without signing off, so that their leases need not expire.
 
-        Whoever is started takes the place of somebody, as a rule: of the process that its supervisor has seen end.
+        A new process usually replaces one that its supervisor saw end.
         """
         try:
             for other in self._roster.services():
                 left = other.load.get('mark')
                 if isinstance(left, str) and lifetime.has_ended(left):
-                    LOG.warning('The %s %s of this machine has ended without signing off', other.kind, other.id)
+                    LOG.warning(
+                        'Signing off the %s %s of this machine: it ended without doing so', other.kind, other.id
+                    )
                     self._roster.leave(other.id)
         except ConvergenceError as error:
-            LOG.warning('This process could not look for those that have ended; their leases run out: %s', error)
+            LOG.warning('Could not search for ended processes of this machine; their leases expire: %s', error)
 
-    def _again(self) -> None:
-        """Come back under the same id: everything held under it has been given up or is fenced."""
+    def _register_again(self) -> None:
+        """Register under the same id: every claim under it has been given up or is fenced."""
         begun = time.monotonic()
         try:
             self._register()
             self._committed(begun)
-        except Exception as error:  # noqa: BLE001 - the next beat tries again
-            LOG.warning('This process could not register again: %s', error)
+        except Exception as error:  # noqa: BLE001 - the next beat retries
+            LOG.warning('Registration failed, retrying with the next heartbeat: %s', error)

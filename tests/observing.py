@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from convergence.core.observation import LookSource, Observation
+from convergence.core.observation import Observation, ObservationSource
 from convergence.core.rows import Stack
 from convergence.credentials.model import Credentials
 from convergence.engine.drift.observation_schedule import ObservationScheduler
 from convergence.observer.budget import CallBudget
-from convergence.observer.looking import Looking
+from convergence.observer.observation_task import ObservationTask
 from convergence.observer.observer import Observer, Pacing
 from convergence.resources.invocation import CallAccess
 from tests.harness import Harness
@@ -41,11 +41,9 @@ class Observing:
         self.now = 0.0
         self.budget = CallBudget(calls_per_minute, lambda: self.now)
         access = CallAccess(ports.reader.signals, ports.software, self._credentials)
-        pacing = Pacing(every, batch=batch, threads=2, timeout_s=timeout_s, idle_s=idle_s)
-        looking = Looking(harness.registry, access)
-        self.observer = Observer(
-            self.rows, looking, pacing, self.budget, harness.new_id, lambda: 0.0, self.told_engines.append
-        )
+        pacing = Pacing(every, batch=batch, threads=2, timeout_s=timeout_s, idle_s=idle_s, vary=lambda: 0.0)
+        task = ObservationTask(harness.registry, access)
+        self.observer = Observer(self.rows, task, pacing, self.budget, harness.new_id, self.told_engines.append)
         self._enrolment = ObservationScheduler(self.rows, harness.reader, dict.fromkeys(every, 0.0), 100)
         harness.roster.register('observer', 'observer', 'host', '1', 1e6)
 
@@ -65,7 +63,7 @@ class Observing:
         """Look at everything that is observed of some stacks, or at what is due; how much that was."""
         self.schedule()
         if stack_ids:
-            self.rows.ask(stack_ids, LookSource.REQUEST)
+            self.rows.request(stack_ids, ObservationSource.REQUEST)
         looked = 0
         while turn := self.observer.turn():
             looked += turn

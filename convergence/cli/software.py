@@ -124,7 +124,7 @@ def show_deployment(api: Api, output: ResultPrinter, deployment_id: str) -> None
 
 @deployment.command('create', epilog=EPILOG)
 @click.option('--config', 'config_id', metavar='ID', required=True, help='Id of the software configuration.')
-@click.option('--server-id', metavar='ID', required=True, help='The server.')
+@click.option('--server-id', metavar='ID', required=True, help='Id of the server.')
 @click.option('--input', 'inputs', metavar='NAME=VALUE', multiple=True, help='Value of an input. May be repeated.')
 @click.option(
     '--action',

@@ -1,4 +1,4 @@
-"""``convergence``: the command for people. Each group of commands is a module of its own, imported when it is used.
+"""The command ``convergence``. Each group of commands is a module, imported when it is used.
 
 The exit codes are those of `convergence.cli.exits`.
 """
@@ -29,20 +29,20 @@ GROUPS = {
     'template': 'convergence.cli.template.commands:template',
     'webhook': 'convergence.cli.webhook:webhook',
 }
-"""Where the commands are: a name, and ``module:attribute`` of a `click.Command`."""
+"""The ``module:attribute`` of each `click.Command` by name."""
 
 
 class Commands(click.Group):
-    """The commands of `GROUPS`. Only the one that is used is imported, so that all of them start quickly."""
+    """The commands of `GROUPS`. Only the used one is imported, which keeps the start fast."""
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, sorted."""
+        """Return the names, sorted."""
         return sorted(GROUPS)
 
     @override
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command called `cmd_name`; None if there is none."""
+        """Return the command called `cmd_name`; None if it does not exist."""
         target = GROUPS.get(cmd_name)
         if target is None:
             return None
@@ -55,11 +55,11 @@ class Commands(click.Group):
 @click.command(NAME, cls=Commands, epilog=epilog(), context_settings={'help_option_names': ['-h', '--help']})
 @click.version_option(__version__, prog_name=NAME)
 def program() -> None:
-    """Says what should exist in a template, and makes it so."""
+    """Create, update and delete stacks of resources from templates."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out one command; the exit code."""
+    """Run one command, and return its exit code."""
     try:
         code: Any = program.main(args=None if argv is None else list(argv), prog_name=NAME, standalone_mode=False)
     except click.exceptions.Abort:
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         click.echo(f'{NAME}: {error}', err=True)
         return 1
     except BrokenPipeError:
-        # Whoever read has seen enough. The interpreter would complain when it flushes.
+        # The reader has closed the pipe. The interpreter would report an error when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code if isinstance(code, int) else 0

@@ -1,11 +1,11 @@
-"""``make demo``: a small web site and a group of servers on this machine, made, changed and removed, each step checked.
+"""``make demo``: creates, updates and deletes a small web site and a group of servers on this machine, with checks.
 
-It types what anybody would type: ``convergence serve``, which needs no other service, and then ``convergence stack
-create --wait``, ``update`` and ``delete``. The local provider makes real files and a real server. All of it lives in a
-new temporary directory.
+The demo runs the commands that a user types: ``convergence serve``, which needs no other service, then ``convergence
+stack create --wait``, ``update`` and ``delete``. The local provider creates real files and a real server, all in a new
+temporary directory.
 
-Exit code: 0 if everything that was announced came true, 1 if not, 2 for a wrong command line, 130 after Ctrl-C; in
-each case what was made is removed again.
+Exit code: 0 if all checks passed, 1 if not, 2 for a wrong command line, 130 after Ctrl-C. The demo always removes its
+objects.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from convergence.resources.builtin.local.sandbox import STATE
 STACK, GROUP = 'site', 'group'
 OPERATION_LIMIT_S = 300.0
 SERVER_LIMIT_S = 120.0
-"""Seconds until the server must have begun, or ended."""
+"""Seconds that a start or stop of the server may take."""
 COMMAND = (sys.executable, '-m', 'convergence.cmd.convergence')
 CONFIGURATION = '[worker]\nworkers = 3\nthreads = 4\n'
 INTERRUPTED = 130
 EXPECTED = {ResourceOutcome.KEPT, ResourceOutcome.UPDATED, ResourceOutcome.REPLACED}
-"""What the two versions of the site are made to show."""
+"""The texts of the two versions of the site."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the demo; the exit code."""
+    """Run the demo, and return the exit code."""
     options = _arguments(argv)
     console = Console(highlight=False, force_terminal=False if options.plain else None)
     report = Report(console)
@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except ConvergenceError as error:
-        report.check('The demo comes to its end', False, str(error))
+        report.check('The demo ran to its end', False, str(error))
     finally:
         _end_processes(directory / 'local')
         if code == 1:
@@ -79,23 +79,23 @@ def main(argv: list[str] | None = None) -> int:
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog='convergence-demo', description='Create, change and remove a small web site on this machine.'
+        prog='convergence-demo', description='Create, update and delete a small web site on this machine.'
     )
-    parser.add_argument('--plain', action='store_true', help='a line for each change, as when writing to a file')
+    parser.add_argument('--plain', action='store_true', help='print a line for each change, as for a file')
     parser.add_argument(
         '--examples',
         type=Path,
         default=Path(convergence.__file__).parents[1] / 'examples',
         metavar='DIRECTORY',
-        help='where site.yaml, site-update.yaml and scaling.yaml are',
+        help='directory of site.yaml, site-update.yaml and scaling.yaml',
     )
     return parser.parse_args(argv)
 
 
 def _run(report: Report, directory: Path, first: Path, second: Path, group: Path) -> int:
-    report.title('A web site on this machine: made, changed and removed again')
-    report.say('One process serves: 1 engine, 3 workers, the API; SQLite, messages in memory.', 'dim')
-    report.say(f'All that it keeps is in {directory}.', 'dim')
+    report.title('A web site on this machine: created, updated and deleted')
+    report.say('One process runs 1 engine, 3 workers and the API, with SQLite and messages in memory.', 'dim')
+    report.say(f'Its data is in {directory}.', 'dim')
     interrupted = False
     with _served(report, directory) as served:
         demo = Demo(report, served.url, served.token(), directory / 'local')
@@ -108,9 +108,9 @@ def _run(report: Report, directory: Path, first: Path, second: Path, group: Path
         except KeyboardInterrupt:
             interrupted = True
             with contextlib.suppress(OSError):  # the terminal may be gone
-                report.say('Interrupted. Removing what was made ...', 'yellow')
+                report.say('Interrupted. Deleting the stacks ...', 'yellow')
         except (ConvergenceError, CommandFailed) as error:
-            report.check('The demo comes to its end', False, str(error))
+            report.check('The demo ran to its end', False, str(error))
         finally:
             demo.remove()
     return INTERRUPTED if interrupted else _verdict(report)
@@ -118,15 +118,15 @@ def _run(report: Report, directory: Path, first: Path, second: Path, group: Path
 
 @contextlib.contextmanager
 def _served(report: Report, directory: Path) -> Iterator[local_servers.LocalServer]:
-    """Have ``convergence serve`` serve `directory`; what it says of itself.
+    """Start ``convergence serve`` for `directory`, and return its record.
 
-    :raises ConvergenceError: it did not begin to.
+    :raises ConvergenceError: it did not start.
     """
     configuration = directory / 'demo.conf'
     configuration.write_text(CONFIGURATION, encoding='utf-8')
     _tell(report, 'serve', '--data', str(directory))
     with (directory / 'demo.log').open('w', encoding='utf-8') as log:
-        # A session of its own: Ctrl-C is for the demo, which still needs the server to remove what was made.
+        # A session of its own: Ctrl-C stops the demo, which still needs the server for deletes.
         server = subprocess.Popen(
             [*COMMAND, 'serve', '--data', str(directory), '--port', '0', '--config-file', str(configuration), '-v'],
             env=os.environ | {'XDG_STATE_HOME': str(directory / 'state')},
@@ -139,7 +139,7 @@ def _served(report: Report, directory: Path) -> Iterator[local_servers.LocalServ
         ends = time.monotonic() + SERVER_LIMIT_S
         while (served := local_servers.alive(directory)) is None:
             if server.poll() is not None or time.monotonic() > ends:
-                raise ConvergenceError('convergence serve did not begin')
+                raise ConvergenceError('convergence serve did not start')
             time.sleep(0.05)
         yield served
     finally:
@@ -167,8 +167,8 @@ def _verdict(report: Report) -> int:
 class Demo:
     """The steps of the demo.
 
-    :param url: of the API.
-    :param token: that it wants.
+    :param url: URL of the API.
+    :param token: token for requests.
     :param root: directory of the local provider.
     """
 
@@ -182,7 +182,7 @@ class Demo:
     # --- steps ------------------------------------------------------------------------------------------------
 
     def create(self, source: Path) -> None:
-        """Create the stack and look at the site."""
+        """Create the stack, and request its pages."""
         self._report.title(f'1  Create: {source.parent.name}/{source.name}')
         self._type('CREATE_COMPLETE', 'create', STACK, '-t', str(source), '--wait')
         stack = self._api.stack(STACK)
@@ -190,7 +190,7 @@ class Demo:
         self._servers.append(_server(stack))
 
     def update(self, source: Path) -> None:
-        """Change the stack, and compare what was announced with what came."""
+        """Update the stack, and compare the preview with the result."""
         self._report.title(f'2  Update: {source.parent.name}/{source.name}')
         stack = self._api.stack(STACK)
         body = {'template': source.read_text(encoding='utf-8')}
@@ -201,9 +201,9 @@ class Demo:
         self._report.space()
         came = happened(before, stack.resources(), stack.events(since), stack.id)
         same = self._report.comparison(preview, came)
-        self._report.check('What happened is what the preview had announced', same)
+        self._report.check('The result is that of the preview', same)
         whole = {*came.values()} >= EXPECTED
-        self._report.check('Something was kept, something changed in place, something replaced', whole)
+        self._report.check('Resources were kept, updated in place and replaced', whole)
         self._servers.append(_server(stack))
         old, new = self._servers[-2:]
         swapped = not is_running(old) and is_running(new)
@@ -212,8 +212,8 @@ class Demo:
         self._look_at(stack, 'Good day from Convergence (second edition)')
 
     def repair(self) -> None:
-        """Kill the server behind the engine's back, and see that another one answers without a word of anybody."""
-        self._report.title('3  Repair: somebody kills the server')
+        """Kill the server outside the stack, and check that a replacement answers without a command."""
+        self._report.title('3  Repair: the server is killed')
         self._type('UPDATE_COMPLETE', 'drift', STACK, '--set-policy', 'repair', '--refresh')
         stack, killed = self._api.stack(STACK), self._servers[-1]
         self._report.say(f'$ kill -9 {killed.partition(":")[0]}', 'cyan')
@@ -228,7 +228,7 @@ class Demo:
         self._look_at(stack, 'Good day from Convergence (second edition)')
 
     def delete(self) -> None:
-        """Delete the stack and see that nothing is left."""
+        """Delete the stack, and check that nothing is left."""
         self._report.title('4  Delete')
         stack = self._api.stack(STACK)
         url = _output(stack, 'url')
@@ -241,7 +241,7 @@ class Demo:
         self._report.check('No process is left running', not running and _get(url) is None, ', '.join(running))
 
     def scale(self, source: Path) -> None:
-        """Create a group, have a signal start another server, and another signal end the first one."""
+        """Create a group, start a server by a signal, and stop the oldest by another signal."""
         self._report.title(f'5  Scale: {source.parent.name}/{source.name}')
         self._type('CREATE_COMPLETE', 'create', GROUP, '-t', str(source), '--wait')
         stack = self._api.stack(GROUP)
@@ -256,10 +256,10 @@ class Demo:
         self._report.check('Another signal has ended the oldest', first not in left and _get(first) is None, str(left))
         self._type('DELETE_COMPLETE', 'delete', GROUP, '--yes', '--wait')
         files = left_over(self._root)
-        self._report.check('Nothing of it is left', not files and _get(left[0]) is None, ', '.join(files))
+        self._report.check('No object of the group is left', not files and _get(left[0]) is None, ', '.join(files))
 
     def remove(self) -> None:
-        """Delete the stacks that are still there, whatever state they are in."""
+        """Delete the remaining stacks, in any state."""
         for name in (STACK, GROUP):
             with contextlib.suppress(CommandFailed):
                 stack = self._api.stack(name)
@@ -271,7 +271,7 @@ class Demo:
     # --- parts ------------------------------------------------------------------------------------------------
 
     def _is_repaired(self, stack: StackClient, killed: str) -> bool:
-        """Whether the stack is at rest again, with another server."""
+        """Return True if the stack is complete with another server."""
         return _server(stack) != killed and stack.show()['stack_status'] == 'UPDATE_COMPLETE'
 
     def _signal(self, policy: str) -> None:
@@ -279,7 +279,7 @@ class Demo:
         self._api.send('POST', self._api.stack(GROUP).at('resources', policy, 'signal'))
 
     def _group_of(self, stack: StackClient, size: int) -> list[str]:
-        """Where the servers of the group are, when there are so many and it is at rest, or when it never is."""
+        """Return the URLs of the group's servers when it is complete with so many, or after the time limit."""
         row = next(one for one in stack.resources() if one['resource_name'] == 'servers')
         nested = self._api.stack(str(row['physical_resource_id']))
         ends = time.monotonic() + SERVER_LIMIT_S
@@ -292,9 +292,9 @@ class Demo:
             time.sleep(0.1)
 
     def _type(self, wanted: str, *arguments: str) -> None:
-        """Run ``convergence stack …`` on this terminal, and see that it ends as wanted.
+        """Run ``convergence stack …`` on this terminal, and check its result.
 
-        :raises ConvergenceError: it does not.
+        :raises ConvergenceError: the result differs.
         """
         _tell(self._report, 'stack', *arguments)
         server = {'CONVERGENCE_ENDPOINT': self._url, 'CONVERGENCE_TOKEN': self._token, 'CONVERGENCE_PROJECT': 'demo'}
@@ -319,7 +319,7 @@ class Demo:
             raise ConvergenceError(str(shown['stack_status_reason']))
 
     def _look_at(self, stack: StackClient, greeting: str) -> None:
-        """Ask the site: its page, and the private one without and with the password."""
+        """Request the page of the site, and the private page without and with the password."""
         url = _output(stack, 'url')
         secret = _password(Path(_output(stack, 'settings_file')))
         for path, password, expected in (
@@ -347,7 +347,7 @@ def _server(stack: StackClient) -> str:
 
 
 def left_over(root: Path) -> list[str]:
-    """What is below the directory of the local provider, apart from its own empty directories and its lock."""
+    """Return the files below the directory of the local provider, except its lock."""
     own = root / STATE
     return sorted(
         str(path.relative_to(root))
@@ -366,7 +366,7 @@ def _password(settings: Path) -> str:
 
 
 def _get(url: str, password: str | None = None) -> tuple[int, str] | None:
-    """Status and text of a page; None where nobody answers."""
+    """Return status and text of a page; None without an answer."""
     request = urllib.request.Request(url, headers={'X-Password': password} if password else {})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -380,7 +380,7 @@ def _get(url: str, password: str | None = None) -> tuple[int, str] | None:
 
 
 def _get_when_up(url: str) -> tuple[int, str] | None:
-    """As `_get`, of a server that has only just been started: that it runs does not mean that it listens."""
+    """Request a page of a server that was just started, and may not listen yet."""
     ends = time.monotonic() + SERVER_LIMIT_S
     while (answer := _get(url)) is None and time.monotonic() < ends:
         time.sleep(0.1)
@@ -388,7 +388,7 @@ def _get_when_up(url: str) -> tuple[int, str] | None:
 
 
 def _end_processes(root: Path) -> None:
-    """The last resort, for a delete that was interrupted too: end what the local provider has started and recorded."""
+    """End the processes that the local provider has recorded, if a delete was interrupted too."""
     for record in (root / STATE / 'processes').glob('*.json'):
         with contextlib.suppress(OSError, ValueError, KeyError):
             known = json.loads(record.read_text(encoding='utf-8'))

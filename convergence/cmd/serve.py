@@ -1,7 +1,7 @@
-"""``convergence serve``: everything in one process on this machine, for trying things out and for small needs.
+"""``convergence serve``: engine, workers and API in one process on this machine, for first steps and small needs.
 
-An engine, workers and the API on a loopback address. All that is kept lies in one directory, which one server at a
-time may serve; the commands of this machine find it by the file that it leaves there.
+The API listens on a loopback address. One directory holds all data, and only one server at a time may use it. The
+commands of this machine find the server by a file in that directory.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ PORT_FILE = 'port'
     '--data',
     type=click.Path(file_okay=False, path_type=Path),
     metavar='DIRECTORY',
-    help='Where everything is kept; made if it is not there.  [default: convergence-data]',
+    help='Directory for all data. It is created if it is missing.  [default: convergence-data]',
 )
 @click.option(
     '--port',
     type=click.IntRange(0, 65535),
     metavar='PORT',
-    help='Where to listen; 0: any that is free. Where this is left open DIRECTORY is served at the same port as '
-    'before, so that addresses stay good.  [default: 8004, or any that is free]',
+    help='Port of the API. 0: any free port.  [default: the last port of DIRECTORY, which keeps URLs valid; '
+    'else 8004; else any free port]',
 )
 @click.option(
     '--config-file',
@@ -48,18 +48,20 @@ PORT_FILE = 'port'
     multiple=True,
     type=click.Path(exists=True, dir_okay=False),
     metavar='FILE',
-    help='Configuration; may be repeated.',
+    help='Configuration file. May be repeated.',
 )
 @click.option(
-    '--insecure', is_flag=True, help='Ask for no token: serve everybody who is logged in to this machine, as yourself.'
+    '--insecure',
+    is_flag=True,
+    help='Require no token. All accounts of this machine can then use the server with your rights.',
 )
-@click.option('-v', '--verbose', is_flag=True, help='Show the log here, instead of writing it to serve.log.')
+@click.option('-v', '--verbose', is_flag=True, help='Print the log instead of writing it to serve.log.')
 def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], insecure: bool, verbose: bool) -> int:
-    """Serve an engine, workers and the API in this process, until Ctrl-C.
+    """Run engine, workers and API in this process, until Ctrl-C.
 
-    Needs nothing else. A new directory gets a database; one from before is taken up again, with what was going on.
-    It serves your account and no other one of this machine: requests must bring the token in DIRECTORY/token, which
-    only you can read. The commands of "convergence" find the server and the token by themselves.
+    Needs no other service. A new directory gets a database; an existing one continues with its stacks and running
+    operations. Requests must send the token in DIRECTORY/token, which only your account can read. The commands of
+    "convergence" find the server and the token automatically.
     """
     settings = _settings(data, port, config_files, insecure=insecure)
     with contextlib.ExitStack() as stack:
@@ -76,13 +78,13 @@ def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], in
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # the interpreter would wait for threads that are stuck in a plugin
+    os._exit(code)  # A normal exit would wait for threads that hang in a plugin.
 
 
 def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...], *, insecure: bool) -> Settings:
-    """The configuration, with the command line above it.
+    """Return the configuration with the options of the command line.
 
-    :raises ConfigurationError: it cannot be used.
+    :raises ConfigurationError: it is invalid.
     """
     conf = cfg.CONF
     config.register(conf)
@@ -96,7 +98,7 @@ def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]
     settings = config.load(arguments, process='convergence', defaults={('local_provider', 'enabled'): True})
     if settings.api.authentication != 'noauth':
         raise errors.ConfigurationError(
-            f'[api] authentication is {settings.api.authentication}; "{NAME}" is for this machine alone. '
+            f'[api] authentication is {settings.api.authentication}; "{NAME}" supports only clients on this machine. '
             'Use convergence-all-in-one, or convergence-api.'
         )
     place = conf.get_location('port', 'api')
@@ -107,15 +109,15 @@ def _settings(data: Path | None, port: int | None, config_files: tuple[str, ...]
 
 
 def open_port(data: Path, host: str, usual: int) -> int:
-    """Where to listen if nobody says it: where the directory was served last, else as usual; 0 where both are taken.
+    """Return the default port: the last port of the directory, else the usual one; 0 if both are in use.
 
-    Addresses with the port of the last time may have been handed out.
+    URLs with the last port may be in use, for example for signals.
     """
     return next((each for each in (_port_before(data), usual) if each and _is_free(host, each)), 0)
 
 
 def _port_before(data: Path) -> int:
-    """0: that is not known."""
+    """Return 0: there was no last port."""
     try:
         text = (data / PORT_FILE).read_text(encoding='ascii').strip()
     except (OSError, ValueError):
@@ -124,7 +126,7 @@ def _port_before(data: Path) -> int:
 
 
 def _is_free(host: str, port: int) -> bool:
-    """Whether nobody listens there."""
+    """Return True if the port is free."""
     with contextlib.closing(socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -135,7 +137,7 @@ def _is_free(host: str, port: int) -> bool:
 
 
 def _log_to(path: Path | None) -> None:
-    """Keep the screen for what is to be read there."""
+    """Send the log to a file, so that the terminal shows only messages for the user."""
     if path is not None:
         cfg.CONF.set_override('log_file', str(path))
         cfg.CONF.set_override('use_stderr', False)
@@ -143,19 +145,20 @@ def _log_to(path: Path | None) -> None:
 
 
 def _taken(data: Path, server: local_servers.LocalServer | None) -> Refused:
-    who = f'The server at {server.url} (process {server.pid})' if server else 'Another server, which is just starting,'
-    return Refused(f'{who} serves {data} already. Use that one, or serve another directory: --data DIRECTORY.')
+    who = f'The server at {server.url} (process {server.pid})' if server else 'Another server, which is starting,'
+    return Refused(f'{who} uses {data} already. Use that server, or select another directory with --data DIRECTORY.')
 
 
 def _run(settings: Settings) -> int:
-    from convergence.cmd import all_in_one, program
+    from convergence.cmd import all_in_one
     from convergence.cmd.engine import STOP_S
+    from convergence.cmd.process import program
 
     def build(settings: Settings) -> program.ProgramService:
-        from convergence.cmd.api_address import Telling
-        from convergence.cmd.api_process import ApiProcess
         from convergence.cmd.embedded import Embedded
-        from convergence.cmd.observing import ObserverProcess
+        from convergence.cmd.wiring.api import ApiProcess
+        from convergence.cmd.wiring.api_address import Telling
+        from convergence.cmd.wiring.observer import ObserverProcess
 
         embedded = Embedded(settings)
         observers = [ObserverProcess(embedded.parts, owns_parts=False)] if settings.observer.enabled else []
@@ -168,9 +171,9 @@ def _run(settings: Settings) -> int:
 
 
 class Sign:
-    """Says that everything is there, and that it ends.
+    """Prints messages at the start and the end.
 
-    :param address: the URL of the API, once it listens.
+    :param address: the URL of the API when it listens.
     """
 
     def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
@@ -178,26 +181,30 @@ class Sign:
         self._announced = contextlib.ExitStack()
 
     def start(self) -> None:
-        """Let commands of this machine find the API, and print where the API is."""
+        """Publish the server for the commands of this machine, and print its URL."""
         data, url = self._data, self._address()
         server = local_servers.LocalServer(url, os.getpid(), str(data), __version__, str(self._token_file or ''))
         self._announced.enter_context(local_servers.announced(server, local_servers.registry(os.environ)))
         with contextlib.suppress(OSError):
             (data / PORT_FILE).write_text(f'{urlsplit(url).port}\n', encoding='ascii')
         click.echo(f'Convergence {__version__} serves {url}')
-        click.echo(f'Data: {data}. Ctrl-C ends; what is going on is taken up again next time.')
+        click.echo(f'Data: {data}. Stop with Ctrl-C; running operations continue at the next start.')
         if self._token_file is None:
-            click.secho('INSECURE: everybody who is logged in to this machine can use it, as you.', fg='red', bold=True)
+            click.secho(
+                'INSECURE: all accounts of this machine can use this server with your rights.', fg='red', bold=True
+            )
         else:
-            click.echo(f'It serves you alone. Other clients than "convergence" send the token in {self._token_file}.')
+            click.echo(f'Only your account has access. Other clients must send the token in {self._token_file}.')
         click.echo('Try: convergence stack create hello -t examples/hello.yaml --wait')
         sys.stdout.flush()
 
     def stop(self) -> None:
-        """Let nobody find it any more."""
+        """Withdraw the server from the commands of this machine."""
         self._announced.close()
         with contextlib.suppress(OSError):
-            click.echo('Ending: what runs is finished or handed back. Ctrl-C again ends at once.', err=True)
+            click.echo(
+                'Stopping: running steps finish or are handed back. Press Ctrl-C again to stop at once.', err=True
+            )
 
     def close(self) -> None:
         """Nothing is held."""

@@ -39,7 +39,7 @@ class ObservedState(StrEnum):
         return self in (ObservedState.DIFFERS, ObservedState.UNHEALTHY, ObservedState.GONE)
 
 
-class LookSource(StrEnum):
+class ObservationSource(StrEnum):
     """Why somebody looked: it was time to, a service told of its object, or a caller asked."""
 
     POLL = 'POLL'
@@ -48,7 +48,7 @@ class LookSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ObservationResult:
     """What a look came to.
 
     :param names: of the properties that differ, sorted.
@@ -70,7 +70,7 @@ class Observation:
     :param name: of the resource.
     :param fence: that of the row when the object was looked at. Who claims a row raises it, so an observation is good
         for as long as the row has this one.
-    :param found, names, live, reason: as in `Comparison`; `live` is empty where it cannot be read.
+    :param found, names, live, reason: as in `ObservationResult`; `live` is empty where it cannot be read.
     :param since: from when on looks came to this.
     :param same_results: how many looks in a row.
     :param observed_at: the last of them; None: nobody has looked yet.
@@ -98,10 +98,10 @@ class Observation:
     since: float
     same_results: int
     observed_at: float | None
-    source: LookSource
+    source: ObservationSource
     due_at: float
     requested_at: float | None = None
-    requested_by: LookSource | None = None
+    requested_by: ObservationSource | None = None
     holder: str | None = None
     leased_at: float | None = None
     policy: DriftPolicy = DriftPolicy.REPORT
@@ -110,9 +110,9 @@ class Observation:
     given_up: bool = False
     told: ObservedState | None = None
 
-    def says(self, sight: Comparison, fence: int) -> bool:
+    def says(self, result: ObservationResult, fence: int) -> bool:
         """Whether a look at the row as it is now came to the same as the look before."""
-        same = (self.found, self.names, self.live) == (sight.found, sight.names, sight.live)
+        same = (self.found, self.names, self.live) == (result.found, result.names, result.live)
         return same and self.observed_at is not None and self.fence == fence
 
     @property
@@ -211,7 +211,7 @@ class DriftSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class LookOutcome:
+class ObservationUpdate:
     """What somebody who had leased it has seen of an object.
 
     :param fence: of the row, as it was leased.
@@ -222,8 +222,8 @@ class LookOutcome:
 
     resource_id: str
     fence: int
-    sight: Comparison
-    source: LookSource
+    result: ObservationResult
+    source: ObservationSource
     pause_s: float
     same: bool
     news: Event | None = None
@@ -231,7 +231,7 @@ class LookOutcome:
     @property
     def drift(self) -> ObservedState | None:
         """The drift that was found; None: there is none."""
-        return self.sight.found if self.sight.found.is_drift else None
+        return self.result.found if self.result.found.is_drift else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +267,12 @@ def is_news(told: ObservedState | None, found: ObservedState) -> bool:
     return found is ObservedState.HEALTHY and told is not None
 
 
-def news_of(leased: Leased, sight: Comparison, new_id: Callable[[], str]) -> Event | None:
+def news_of(leased: Leased, result: ObservationResult, new_id: Callable[[], str]) -> Event | None:
     """The event that tells what a look came to; None: none does."""
     row, seen = leased.row, leased.observation
-    if not is_news(seen.told, sight.found):
+    if not is_news(seen.told, result.found):
         return None
-    text = f'Found {sight.found}: {sight.reason}' if sight.found.is_drift else 'Found as it was made again'
+    text = f'Found {result.found}: {result.reason}' if result.found.is_drift else 'Found as it was made again'
     return Event.of_resource(new_id(), row, row.action, row.status, text, seen.leased_at or 0.0)
 
 
@@ -286,13 +286,13 @@ def is_observable(stack: Stack, row: Resource) -> bool:
     return at_rest and finished and row.physical_id is not None and row.replaced_by is None
 
 
-def pause_s(interval_s: float, alike: int) -> float:
+def pause_s(interval_s: float, same_results: int) -> float:
     """Seconds until the next look: short after something was found otherwise, the whole interval while nothing is.
 
     :param interval_s: the longest pause.
     :param same_results: how many looks in a row have come to the same, this one included.
     """
-    return interval_s * min(1.0, 2.0 ** min(alike, 16) / FIRST_SHARE)
+    return interval_s * min(1.0, 2.0 ** min(same_results, 16) / FIRST_SHARE)
 
 
 def repair_pause_s(first_s: float, repairs: int) -> float:

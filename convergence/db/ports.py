@@ -16,9 +16,9 @@ from convergence.core.observation import (
     DriftSummary,
     KnownObject,
     Leased,
-    LookOutcome,
-    LookSource,
     Observation,
+    ObservationSource,
+    ObservationUpdate,
 )
 from convergence.core.rows import (
     Event,
@@ -310,14 +310,14 @@ class ObservationLeasesPort(Protocol):
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
         """What is to be looked at now, each handed to one caller for `for_s` seconds."""
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Keep what was seen under a lease, unless its row was claimed since; how much of it was taken."""
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
         """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
-        """Have objects looked at as soon as possible; the time."""
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once; return the database's time."""
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""

@@ -1,1 +1,4 @@
-"""SEES: leases objects, asks their types what is really there, writes that down; decides and touches nothing."""
+"""Compares live objects with their records: leases due objects, asks their types for the live state, stores it.
+
+The observer decides nothing and changes no object.
+"""

@@ -1,4 +1,4 @@
-"""How many calls observers may make to one service for one project."""
+"""The rate limit of the calls that observers make to one service for one project."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable, Hashable
 
 
 class CallBudget:
-    """So many calls a minute for each key, shared by all observers. They may come at once, or spread.
+    """Limit the calls per minute for each key. All observers of an installation share the limit equally.
 
-    :param calls_per_minute: for each key; None: no limit.
-    :param clock: seconds on any clock that goes forward.
-    :ivar sharers: how many observers share it.
+    A minute's calls may come at once or spread.
+
+    :param calls_per_minute: limit for each key; None: no limit.
+    :param clock: seconds on a monotonic clock.
+    :ivar sharers: number of observers that share the limit.
     """
 
     def __init__(self, calls_per_minute: int | None, clock: Callable[[], float]) -> None:
@@ -21,11 +23,11 @@ class CallBudget:
         self._left: dict[Hashable, tuple[float, float]] = {}
 
     def share(self, count: Callable[[], int]) -> None:
-        """How many share it may be another number by now: `count` is asked before the next call."""
+        """Have `count` count the observers before the next call: their number may have changed."""
         self._count = count
 
     def take(self, key: Hashable) -> bool:
-        """Make a call, if there is one left."""
+        """Take one call; return False if none is left for now."""
         if self._calls_per_minute is None:
             return True
         count, self._count = self._count, None
@@ -38,6 +40,6 @@ class CallBudget:
         return left >= 1.0
 
     def pause_s(self, calls: int) -> float:
-        """Seconds after which so many calls, or as many as there are for a minute, can be made by one observer."""
+        """Return the seconds until one observer can make this many calls, at most a minute."""
         most = max((self._calls_per_minute or 1) / max(1, self.sharers), 1.0)
         return min(calls / most, 1.0) * 60.0

@@ -1,4 +1,4 @@
-"""Looks at objects whose turn it is, a batch at a time."""
+"""The observer: observes due objects, one batch at a time."""
 
 from __future__ import annotations
 
@@ -11,35 +11,44 @@ from functools import partial
 
 from convergence.concurrency import Group, Pool, Task, ThreadEvent, start_thread
 from convergence.core.model import DriftPolicy
-from convergence.core.observation import Comparison, Leased, LookOutcome, LookSource, ObservedState, news_of, pause_s
+from convergence.core.observation import (
+    Leased,
+    ObservationResult,
+    ObservationSource,
+    ObservationUpdate,
+    ObservedState,
+    news_of,
+    pause_s,
+)
 from convergence.db.ports import ObservationLeasesPort
 from convergence.errors import ConvergenceError
 from convergence.observer.budget import CallBudget
-from convergence.observer.looking import Looking
+from convergence.observer.observation_task import ObservationTask
 
 LOG = logging.getLogger(__name__)
 
 GRACE_S = 1.0
-"""What a look that has taken too long is given to end by itself."""
+"""Seconds that an observation past its timeout has to end by itself. Short: the batch waits for it."""
 ALONE_S = 0.05
-"""What one thread is given to look at a whole batch: where looks are quick, several of them only hinder each other."""
+"""Seconds that one thread has for a whole batch before others join it. Several threads slow quick observations down."""
 QUIET_TURNS = 10
-"""After so many turns in a row in which nothing was due it is only asked when something will be."""
+"""Number of empty turns in a row after which the observer asks the database when the next object is due."""
 LONGEST_REST = 3
-"""So many times the usual pause it rests then at most: so long waits what somebody asks for meanwhile."""
+"""Maximum rest of an idle observer, as a multiple of `Pacing.idle_s`. A requested observation waits this long."""
 SPREAD = 0.1
-"""By what part of a pause objects are told apart that were looked at together."""
+"""Maximum jitter of a pause, as a fraction of it. Objects observed in one batch are thus due at other times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How often, and how much. Times in seconds.
+    """The rate of observations. Times in seconds.
 
-    :param intervals: the longest pause between two looks, by type; others are not looked at.
-    :param batch: objects that are leased together.
-    :param threads: objects that are looked at together.
-    :param timeout_s: after which a look counts as stuck. A batch is leased for somewhat more than twice that.
-    :param idle_s: pause before it is asked again whether anything is due, when nothing was.
+    :param intervals: longest pause between two observations of an object, by type; other types are not observed.
+    :param batch: maximum number of objects leased together.
+    :param threads: maximum number of objects observed at the same time.
+    :param timeout_s: timeout of one observation. The lease of a batch lasts somewhat more than twice as long.
+    :param idle_s: pause after a turn that found no due object.
+    :param vary: returns a random number between 0 and 1, for the jitter of pauses.
     """
 
     intervals: Mapping[str, float]
@@ -47,60 +56,56 @@ class Pacing:
     threads: int = 8
     timeout_s: float = 30.0
     idle_s: float = 1.0
+    vary: Callable[[], float] = random.random
 
     @property
     def lease_s(self) -> float:
-        """For how long a batch is leased: what becomes due by itself when an observer dies."""
+        """Duration of the lease of a batch. When an observer dies, its objects are due again after this time."""
         return 2 * self.timeout_s + 5 * GRACE_S
 
     @property
     def rest_s(self) -> float:
-        """The longest such pause, once nothing was due for a while. What engines enrol meanwhile may be due after the
+        """The longest pause of an idle observer. An object that an engine schedules meanwhile may be due after the
         shortest interval.
         """
         return max(self.idle_s, min([LONGEST_REST * self.idle_s, *self.intervals.values()]))
 
 
-def nobody(stack_id: str) -> None:
-    """The default of who is told of what drifted."""
-
-
 @dataclass(slots=True)
 class _Batch:
-    """A batch in hand: what nobody looks at yet, who looks at what, and what was seen."""
+    """A leased batch: objects that no thread observes yet, objects under observation, and results."""
 
     waiting: deque[Leased]
-    looking: dict[Task, Leased] = field(default_factory=dict)
-    seen: list[tuple[Leased, Comparison]] = field(default_factory=list)
+    running: dict[Task, Leased] = field(default_factory=dict)
+    results: list[tuple[Leased, ObservationResult]] = field(default_factory=list)
 
 
 class Observer:
-    """Leases, looks, writes down.
+    """Leases due objects, observes them and stores the results.
 
-    :param new_id: makes an id that was never used before: one for each lease.
-    :param vary: a number between 0 and 1, another one each time.
-    :param drifted: is told, with the id of a stack, that there is something to put right. A hint: it may be lost.
-    :ivar new_group: makes what the looks of one batch are tasks of.
+    :param new_id: makes a unique id; each lease gets one.
+    :param drifted: called with the id of a stack that has an object to repair. A hint: it may be lost.
+    :ivar pacing: the rate of observations.
+    :param new_group: makes the group of threads that observes one batch; None: a group of `Pacing.threads` threads.
     """
 
     def __init__(
         self,
         rows: ObservationLeasesPort,
-        looking: Looking,
+        task: ObservationTask,
         pacing: Pacing,
         budget: CallBudget,
         new_id: Callable[[], str],
-        vary: Callable[[], float] = random.random,
-        drifted: Callable[[str], object] = nobody,
+        drifted: Callable[[str], object] | None = None,
+        new_group: Callable[[], Group] | None = None,
     ) -> None:
         self._rows = rows
-        self._looking = looking
-        self._pacing = pacing
+        self._task = task
+        self.pacing = pacing
         self._budget = budget
         self._new_id = new_id
-        self._vary = vary
         self._drifted = drifted
-        self.new_group: Callable[[], Group] = partial(Group, 'observer', Pool(pacing.threads, 'observer'))
+        self._new_group = new_group or partial(Group, 'observer', Pool(pacing.threads, 'observer'))
         self._stopping = ThreadEvent()
         self._awake = ThreadEvent()
         self._ended = ThreadEvent()
@@ -109,63 +114,62 @@ class Observer:
 
     @property
     def busy(self) -> int:
-        """How many objects are in hand."""
+        """Number of objects that the observer has leased."""
         return self._busy
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start the thread of the observer."""
         start_thread('observer', self._run)
 
     def stop(self, timeout_s: float) -> bool:
-        """Begin nothing more, and wait for what is in hand; whether it ended in time."""
+        """Begin no further turn and wait for the present one; return False if it did not end in time."""
         self._stopping.set()
         self._awake.set()
         return self._ended.wait(timeout_s)
 
     def hurry(self) -> None:
-        """Something is due now: do not wait until it is time to ask."""
+        """Begin the next turn at once: an object has become due."""
         self._awake.set()
 
     def turn(self) -> int:
-        """Look at a batch of what is due; how much was due.
+        """Observe one batch of due objects; return the number of objects that were due.
 
-        :raises ConvergenceError: the database cannot be reached, or rows kept changing. What was leased is due again
-            when its lease is over.
+        :raises ConvergenceError: the database cannot be reached, or rows kept changing. The leased objects are due
+            again when their lease ends.
         """
         holder = self._new_id()
-        leased = self._rows.lease(holder, self._pacing.batch, self._pacing.lease_s)
+        leased = self._rows.lease(holder, self.pacing.batch, self.pacing.lease_s)
         if not leased:
             return 0
         self._busy = len(leased)
         try:
-            affordable = self._affordable(holder, leased)
-            seen, left = self._look_at(affordable)
-            self._rows.write(holder, self._looks(seen))
-            if (stack_id := _to_repair(seen)) is not None:
+            results, unobserved = self._observe(self._affordable(holder, leased))
+            self._rows.write(holder, self._updates(results))
+            if self._drifted is not None and (stack_id := _to_repair(results)) is not None:
                 self._drifted(stack_id)
-            self._rows.put_off(holder, left, self._pacing.idle_s)
+            self._rows.put_off(holder, unobserved, self.pacing.idle_s)
         finally:
             self._busy = 0
         return len(leased)
 
     def round(self) -> float:
-        """Take a turn, unless nothing is due and nothing was for a while; after how many seconds the next may begin.
+        """Take a turn, unless the observer is idle and no object is due; return the seconds until the next round.
 
         :raises ConvergenceError: see `turn`.
         """
         if self._quiet_turns >= QUIET_TURNS:
             due_in_s = self._rows.due_in_s()
             if due_in_s is None or due_in_s > 0.0:
-                rest_s = self._pacing.rest_s
-                return rest_s if due_in_s is None else min(rest_s, max(self._pacing.idle_s, due_in_s))
+                rest_s = self.pacing.rest_s
+                return rest_s if due_in_s is None else min(rest_s, max(self.pacing.idle_s, due_in_s))
         if self.turn():
             self._quiet_turns = 0
             return 0.0
         self._quiet_turns += 1
-        return self._pacing.idle_s
+        return self.pacing.idle_s
 
     def _affordable(self, holder: str, leased: Sequence[Leased]) -> list[Leased]:
-        """What the budget allows to look at now; the rest waits until there is more."""
+        """Return the objects for which the budget has a call left. The others become due when it has."""
         now: list[Leased] = []
         later: dict[tuple[str, str], list[str]] = defaultdict(list)
         for each in leased:
@@ -178,25 +182,27 @@ class Observer:
             self._rows.put_off(holder, keys, self._budget.pause_s(len(keys)))
         return now
 
-    def _look_at(self, leased: Sequence[Leased]) -> tuple[list[tuple[Leased, Comparison]], list[str]]:
-        """Look at objects, some at a time: what was seen, and the rows at which nobody has come to look."""
-        batch, group = _Batch(deque(leased)), self.new_group()
+    def _observe(self, leased: Sequence[Leased]) -> tuple[list[tuple[Leased, ObservationResult]], list[str]]:
+        """Observe objects, several at a time; return the results, and the rows that no thread has reached."""
+        batch, group = _Batch(deque(leased)), self._new_group()
         group.spawn(self._work, batch)
         if group.wait(ALONE_S):
-            for _ in range(min(self._pacing.threads, len(leased)) - 1):
+            for _ in range(min(self.pacing.threads, len(leased)) - 1):
                 group.spawn(self._work, batch)
-            group.wait(self._pacing.timeout_s)
-        left = list(batch.waiting)
+            group.wait(self.pacing.timeout_s)
+        unobserved = [each.row.id for each in batch.waiting]
         batch.waiting.clear()
-        if group.wait(self._pacing.timeout_s):
+        if group.wait(self.pacing.timeout_s):
             group.stop(GRACE_S)
             group.wait(GRACE_S)
-        stuck = [each for task in list(batch.looking) if (each := batch.looking.pop(task, None)) is not None]
-        reason = f'its type has not answered in {self._pacing.timeout_s:g} s'
-        seen = [*batch.seen, *((each, Comparison(ObservedState.UNKNOWN, reason=reason)) for each in stuck)]
+        stuck = [each for task in list(batch.running) if (each := batch.running.pop(task, None)) is not None]
+        reason = f'its type has not answered in {self.pacing.timeout_s:g} s'
+        results = [*batch.results, *((each, ObservationResult(ObservedState.UNKNOWN, reason=reason)) for each in stuck)]
         for each in stuck:
-            LOG.warning('This observer leaves %s of stack %s: %s', each.row.name, each.stack.name, reason)
-        return seen, [each.row.id for each in left]
+            LOG.warning(
+                'Observation of %s of stack %s timed out, retrying later: %s', each.row.name, each.stack.name, reason
+            )
+        return results, unobserved
 
     def _work(self, task: Task, batch: _Batch) -> None:
         while not task.cancelled.is_set() and not self._stopping.is_set():
@@ -204,23 +210,23 @@ class Observer:
                 each = batch.waiting.popleft()
             except IndexError:
                 return
-            batch.looking[task] = each
-            sight = self._looking.look(each, task)
-            if batch.looking.pop(task, None) is not None:
-                batch.seen.append((each, sight))
+            batch.running[task] = each
+            result = self._task.run(each, task)
+            if batch.running.pop(task, None) is not None:
+                batch.results.append((each, result))
 
-    def _looks(self, seen: Sequence[tuple[Leased, Comparison]]) -> list[LookOutcome]:
-        """What is to be written: the pauses of what was looked at together differ from those of other batches."""
-        share = 1.0 - SPREAD * self._vary()
-        looks = []
-        for each, sight in seen:
+    def _updates(self, results: Sequence[tuple[Leased, ObservationResult]]) -> list[ObservationUpdate]:
+        """Return the rows to store. The pauses of one batch differ from those of other batches."""
+        share = 1.0 - SPREAD * self.pacing.vary()
+        updates = []
+        for each, result in results:
             known, fence = each.observation, each.row.fence
-            same = known.says(sight, fence)
-            interval_s = self._pacing.intervals.get(each.row.type, max(self._pacing.intervals.values(), default=0.0))
+            same = known.says(result, fence)
+            interval_s = self.pacing.intervals.get(each.row.type, max(self.pacing.intervals.values(), default=0.0))
             wait_s = share * pause_s(interval_s, known.same_results + 1 if same else 1)
-            source, news = known.requested_by or LookSource.POLL, news_of(each, sight, self._new_id)
-            looks.append(LookOutcome(known.resource_id, fence, sight, source, wait_s, same, news))
-        return looks
+            source, news = known.requested_by or ObservationSource.POLL, news_of(each, result, self._new_id)
+            updates.append(ObservationUpdate(known.resource_id, fence, result, source, wait_s, same, news))
+        return updates
 
     def _run(self) -> None:
         try:
@@ -233,19 +239,19 @@ class Observer:
                 try:
                     pause = self.round()
                 except ConvergenceError as error:
-                    LOG.warning('Nothing is observed for now: %s', error)
-                    pause = self._pacing.idle_s
+                    LOG.warning('Observation of objects paused, retrying: %s', error)
+                    pause = self.pacing.idle_s
                 except Exception:
-                    LOG.exception('Nothing is observed for now')
-                    pause = self._pacing.idle_s
+                    LOG.exception('Observation of objects paused, retrying; report this error')
+                    pause = self.pacing.idle_s
         finally:
             self._ended.set()
 
 
-def _to_repair(seen: Sequence[tuple[Leased, Comparison]]) -> str | None:
-    """The stack of one of the objects that are to be put right."""
-    for each, sight in seen:
+def _to_repair(results: Sequence[tuple[Leased, ObservationResult]]) -> str | None:
+    """Return the id of a stack that has a drifted object to repair; None: no object is to be repaired."""
+    for each, result in results:
         known = each.observation
-        if sight.found.is_drift and known.policy is DriftPolicy.REPAIR and not known.given_up:
+        if result.found.is_drift and known.policy is DriftPolicy.REPAIR and not known.given_up:
             return each.stack.id
     return None

@@ -1,4 +1,4 @@
-"""Has objects looked at as soon as their types tell that something has happened to them."""
+"""Has objects observed, or parked actions polled, as soon as a watcher or a notification reports an object."""
 
 from __future__ import annotations
 
@@ -10,31 +10,86 @@ from functools import partial
 from typing import Any
 
 from convergence.concurrency import Lock, ThreadEvent, start_thread
-from convergence.core.observation import LookSource
+from convergence.core.observation import ObservationSource
+from convergence.core.signals import stir
 from convergence.db.ports import ObservationLeasesPort, WatchedPort
 from convergence.db.records import WatchTarget
+from convergence.db.scopes import SignalledResource
+from convergence.db.transaction import Transactions
+from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
 from convergence.resources.contract import ResourceType, Watcher
 
 LOG = logging.getLogger(__name__)
 
-SETTLE_S = 0.05
-"""What is told in this time is written together: a change of a file is often several events."""
+COLLECT_S = 0.05
+"""Seconds for which reports are collected before they are written: one change of a file is often several events."""
 PAUSE_S = 0.5
-"""Between two such writes: what changes without end costs no more."""
+"""Seconds between two writes of reports. Bounds the cost of an object that changes all the time."""
 REFRESH_S = 1.0
-"""Pause between two questions what is to be watched; longer where the answer takes long."""
+"""Seconds between two queries for the objects to watch; longer where the query is slow (see `SHARE`)."""
 SHARE = 0.02
-"""The part of the time that such questions may take."""
+"""Maximum share of the time that these queries take. At this share their load on the database is negligible."""
 AT_A_TIME = 500
+"""Maximum number of rows that one statement makes due. Bounds the size of the statement."""
 
 
-class Watching:
-    """Runs the watchers of types, and writes down what they tell of: it is due at once, for any observer.
+class NotificationReader:
+    """Reads notifications of services: reports the objects that a notification is about.
 
-    :param types: those that have watchers, by name; others may be told of all the same.
-    :param hurry: is called when something is due.
-    :param wake: is called with each row that is in the middle of an action.
+    :param types: the types that read notifications, by name.
+    :param report: called with a type and a physical id. There may be no resource with that object.
+    """
+
+    def __init__(self, types: Mapping[str, ResourceType[Any]], report: Callable[[str, str], None]) -> None:
+        self._types = dict(types)
+        self._report = report
+
+    def __call__(self, event_type: str, payload: object) -> None:
+        """Read one notification. A type that cannot parse it is skipped."""
+        if not isinstance(payload, Mapping):
+            return
+        for name, kind in self._types.items():
+            try:
+                found = set(kind.notified(event_type, payload))
+            except Exception as error:  # noqa: BLE001 - the code of a type, and the payload of a service
+                LOG.info(
+                    'Resource type %s could not parse notification %s, ignoring it: %s',
+                    *(name, event_type, type(error).__name__),
+                )
+                continue
+            for physical_id in found:
+                self._report(name, physical_id)
+
+
+class Waker:
+    """Has the action of a row polled: counts an event of the row, as a signal does, and dispatches its node.
+
+    A worker that holds the row is not disturbed.
+    """
+
+    def __init__(self, store: Transactions, dispatcher: Dispatcher) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+
+    def __call__(self, target: WatchTarget) -> bool:
+        """Wake the action that waits for an object; return False if no action was in progress.
+
+        :raises ConvergenceError: the database cannot be reached, or rows kept changing.
+        """
+        committed = self._store.transact(SignalledResource(target.stack_id, target.resource_id), stir)
+        if committed is None:
+            return False
+        self._dispatcher.attend(committed)
+        return committed.verdict
+
+
+class WatchService:
+    """Runs the watchers of types and stores their reports: a reported object is due at once, for any observer.
+
+    :param types: the types that have watchers, by name. Objects of other types may be reported as well.
+    :param hurry: called when an object has become due.
+    :param wake: called with each reported row that is in the middle of an action.
     """
 
     def __init__(
@@ -51,82 +106,82 @@ class Watching:
         self._hurry = hurry
         self._wake = wake
         self._watchers: dict[str, Watcher | None] = {}
-        self._troubles: dict[str, str] = {}
-        self._away: dict[str, str] = {}
+        self._watcher_errors: dict[str, str] = {}
+        self._database_errors: dict[str, str] = {}
         self._lock = Lock()
-        self._told: dict[str, set[str]] = defaultdict(set)
+        self._reported: dict[str, set[str]] = defaultdict(set)
         self._awake = ThreadEvent()
         self._stopping = ThreadEvent()
         self._ended = ThreadEvent()
 
     def start(self) -> None:
-        """Begin to watch, and to write down what is told."""
+        """Start the thread that watches objects and stores reports."""
         start_thread('watching', self._run)
 
     def stop(self, timeout_s: float) -> bool:
-        """Watch nothing more; whether that came to its end in time."""
+        """Stop watching; return False if the thread did not end in time."""
         self._stopping.set()
         self._awake.set()
         return self._ended.wait(timeout_s)
 
-    def tell(self, type_: str, physical_id: str) -> None:
-        """Something may have happened to an object; from any thread."""
+    def report(self, type_: str, physical_id: str) -> None:
+        """Report an object that may have changed. May be called from any thread."""
         with self._lock:
-            self._told[type_].add(physical_id)
+            self._reported[type_].add(physical_id)
         self._awake.set()
 
     def refresh(self) -> None:
-        """Have watched what is observed now.
+        """Give each watcher the objects that are observed now.
 
         :raises ConvergenceError: the database cannot be reached.
         """
         objects = self._watched.objects(sorted(self._types))
         for name in self._types:
-            wanted = objects.get(name, ())
-            if wanted or name in self._watchers:
-                self._have_watched(name, frozenset(wanted))
+            desired = objects.get(name, ())
+            if desired or name in self._watchers:
+                self._update_watcher(name, frozenset(desired))
 
     def deliver(self) -> int:
-        """Write down what was told; how many rows that was about.
+        """Store the reports; return the number of reported rows.
 
-        :raises ConvergenceError: the database cannot be reached; what was told is kept.
+        :raises ConvergenceError: the database cannot be reached; the reports are kept.
         """
         with self._lock:
-            told, self._told = self._told, defaultdict(set)
+            reported, self._reported = self._reported, defaultdict(set)
         try:
-            found = [row for name, ids in told.items() for row in self._watched.targets_of(name, sorted(ids))]
+            found = [row for name, ids in reported.items() for row in self._watched.targets_of(name, sorted(ids))]
             for start in range(0, len(found), AT_A_TIME):
-                self._ask(found[start : start + AT_A_TIME])
+                self._make_due(found[start : start + AT_A_TIME])
             for row in found:
                 if row.is_busy:
                     self._wake(row)
         except ConvergenceError:
             with self._lock:
-                for name, ids in told.items():
-                    self._told[name] |= ids
+                for name, ids in reported.items():
+                    self._reported[name] |= ids
             raise
         return len(found)
 
-    def _ask(self, rows: list[WatchTarget]) -> None:
+    def _make_due(self, rows: list[WatchTarget]) -> None:
         stacks = sorted({row.stack_id for row in rows})
-        self._rows.ask(stacks, LookSource.NOTIFICATION, sorted(row.resource_id for row in rows))
+        self._rows.request(stacks, ObservationSource.NOTIFICATION, sorted(row.resource_id for row in rows))
         self._hurry()
 
-    def _have_watched(self, name: str, wanted: frozenset[str]) -> None:
-        """Tell a watcher what is wanted. One that fails is said to, and asked again; its objects are polled anyway."""
+    def _update_watcher(self, name: str, desired: frozenset[str]) -> None:
+        """Give a watcher its objects. The error of a watcher is logged once; its objects are polled meanwhile."""
         try:
             if name not in self._watchers:
-                self._watchers[name] = self._types[name].watcher(partial(self.tell, name))
+                self._watchers[name] = self._types[name].watcher(partial(self.report, name))
             watcher = self._watchers[name]
             if watcher is not None:
-                watcher.watch(wanted)
-        except Exception as error:  # noqa: BLE001 - it is somebody else's code
-            trouble = f'{type(error).__name__}: {error}'
-            if self._troubles.get(name) != trouble:
-                LOG.warning('Objects of type %s are only looked at, and not watched: %s', name, trouble)
-            self._troubles[name] = trouble
+                watcher.watch(desired)
+        except Exception as error:  # noqa: BLE001 - the code of a type
+            text = f'{type(error).__name__}: {error}'
+            if self._watcher_errors.get(name) != text:
+                LOG.warning('Watcher of type %s failed, polling its objects and retrying: %s', name, text)
+            self._watcher_errors[name] = text
         else:
-            self._troubles.pop(name, None)
+            self._watcher_errors.pop(name, None)
 
     def _run(self) -> None:
         refresh_at = delivered_at = 0.0
@@ -134,7 +189,7 @@ class Watching:
             while not self._stopping.is_set():
                 self._awake.wait(max(0.0, refresh_at - time.monotonic()))
                 if self._awake.is_set():
-                    self._stopping.wait(max(SETTLE_S, delivered_at + PAUSE_S - time.monotonic()))
+                    self._stopping.wait(max(COLLECT_S, delivered_at + PAUSE_S - time.monotonic()))
                     self._awake.clear()
                     if not self._survive('deliver', self.deliver):
                         self._awake.set()
@@ -150,16 +205,16 @@ class Watching:
             self._ended.set()
 
     def _survive(self, name: str, step: Callable[[], object]) -> bool:
-        """Whether a step was done. What keeps it from that is said once, however often it is tried again."""
+        """Run a step; return False if it failed. The same error is logged once, however often the step is retried."""
         try:
             step()
         except ConvergenceError as error:
-            if str(error) not in self._away.values():
-                LOG.warning('What is watched cannot be looked up or written down, and is tried again: %s', error)
-            self._away[name] = str(error)
+            if str(error) not in self._database_errors.values():
+                LOG.warning('Watched objects cannot be read or stored, retrying: %s', error)
+            self._database_errors[name] = str(error)
             return False
         except Exception:
-            LOG.exception('What is watched cannot be looked up or written down')
+            LOG.exception('Watched objects cannot be read or stored, retrying; report this error')
             return False
-        self._away.pop(name, None)
+        self._database_errors.pop(name, None)
         return True

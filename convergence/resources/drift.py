@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from convergence.core.model import Json
-from convergence.core.observation import Comparison, ObservedState
+from convergence.core.observation import ObservationResult, ObservedState
 from convergence.resources.schema import PropertySchema, exact_text
 from convergence.resources.values import named
 
@@ -37,7 +37,7 @@ def differing(
     return tuple(sorted(name for name in told if exact_text(before.get(name)) != exact_text(after.get(name))))
 
 
-def sight(kind: ResourceType[Any], call: Call[Any]) -> Comparison:
+def observe_object(kind: ResourceType[Any], call: Call[Any]) -> ObservationResult:
     """Observe an object and compare it with the applied properties. Checks and observers share this rule.
 
     :param call: with the properties that were applied last.
@@ -45,11 +45,13 @@ def sight(kind: ResourceType[Any], call: Call[Any]) -> Comparison:
     """
     observed = kind.observe(call)
     if observed is None:
-        return Comparison(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot observe it')
+        return ObservationResult(ObservedState.UNKNOWN, reason=f'the type of {call.name} cannot observe it')
     if not observed.healthy:
-        return Comparison(ObservedState.UNHEALTHY, reason=f'{call.name} ({call.physical_id}) is there, but of no use')
+        return ObservationResult(
+            ObservedState.UNHEALTHY, reason=f'{call.name} ({call.physical_id}) is there, but of no use'
+        )
     names = differing(kind, call.properties, observed.properties, call.data)
     if not names:
-        return Comparison(ObservedState.HEALTHY)
+        return ObservationResult(ObservedState.HEALTHY)
     reason = f'{", ".join(names)} of {call.name} ({call.physical_id}) changed outside of the stack'
-    return Comparison(ObservedState.DIFFERS, names, {name: observed.properties[name] for name in names}, reason)
+    return ObservationResult(ObservedState.DIFFERS, names, {name: observed.properties[name] for name in names}, reason)

@@ -18,7 +18,7 @@ from convergence.resources.answers import (
     TransientFailure,
 )
 from convergence.resources.calls import Call, P
-from convergence.resources.drift import sight
+from convergence.resources.drift import observe_object
 from convergence.resources.watching import Tell, Watcher
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class DriftHooks(Generic[P]):
     def check(self, call: Call[P]) -> Answer:
         """Verify that the object exists, works, and has the properties that were applied. By default: by `observe`."""
         try:
-            seen = sight(cast('ResourceType[Any]', self), call)
+            seen = observe_object(cast('ResourceType[Any]', self), call)
         except (ObjectNotFound, TransientFailure):
             raise
         except Exception as error:

@@ -15,13 +15,14 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 
-from convergence.cmd.assembly import EngineProcess, Parts, open_transport
-from convergence.cmd.database import open_database
-from convergence.cmd.observing import ObserverProcess
-from convergence.cmd.working import WorkerProcess
+from convergence.cmd.wiring.database import open_database
+from convergence.cmd.wiring.engine import EngineProcess
+from convergence.cmd.wiring.observer import ObserverProcess
+from convergence.cmd.wiring.parts import Parts, open_transport
+from convergence.cmd.wiring.worker import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.config import LocalProviderSettings, ObserverSettings, Settings
-from convergence.core.observation import LookSource
+from convergence.core.observation import ObservationSource
 from convergence.db.connections.counting import count
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.schema import migration
@@ -91,7 +92,7 @@ def _observe(objects: int, directory: Path) -> Observed:
         while observer.turn():  # the first look at each is written by itself, and so is what is otherwise than before
             pass
         for _ in range(ROUNDS):
-            rows.ask(stacks, LookSource.REQUEST)
+            rows.request(stacks, ObservationSource.REQUEST)
             sleep(MOMENT_S)
             before, begun = tally.read()['statements'], time.process_time()
             while seen := observer.turn():

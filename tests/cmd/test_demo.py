@@ -69,7 +69,7 @@ def test_everything_comes_true_and_nothing_is_left(world):
         'The stack is CREATE_COMPLETE',
         '200 Hello from Convergence (first edition)',
         'The stack is UPDATE_COMPLETE',
-        'What happened is what the preview had announced',
+        'The result is that of the preview',
         '200 Good day from Convergence (second edition)',
         'has taken its place in',
         'The stack is DELETE_COMPLETE',
@@ -98,7 +98,7 @@ def test_an_interruption_removes_what_was_made(world, number):
         printed += demo.stdout.read()
         demo.wait(timeout=240)
     assert demo.returncode == 130, printed
-    assert 'Interrupted. Removing what was made' in printed
+    assert 'Interrupted. Deleting the stacks' in printed
     assert 'The stack is DELETE_COMPLETE' not in printed
     assert processes(world) == []
     assert list(world.iterdir()) == []

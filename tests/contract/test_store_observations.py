@@ -16,7 +16,14 @@ from convergence.core.effects import (
     UpdateStack,
 )
 from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
-from convergence.core.observation import Comparison, DriftPolicies, DriftSummary, LookOutcome, LookSource, ObservedState
+from convergence.core.observation import (
+    DriftPolicies,
+    DriftSummary,
+    ObservationResult,
+    ObservationSource,
+    ObservationUpdate,
+    ObservedState,
+)
 from convergence.core.rows import Event
 from convergence.db.records import UnscheduledStack, WatchTarget
 from convergence.db.repositories.observations import scheduling
@@ -31,7 +38,7 @@ SOON = {'Type': 0.0}
 NOTHING_SAID = DriftPolicies()
 REPAIR = DriftPolicies(DriftPolicy.REPAIR)
 SECOND = replace(FREE, id='R2', name='r2')
-DIFFERS = Comparison(ObservedState.DIFFERS, ('p',), {'p': 2}, 'p changed')
+DIFFERS = ObservationResult(ObservedState.DIFFERS, ('p',), {'p': 2}, 'p changed')
 
 
 @pytest.fixture
@@ -53,11 +60,16 @@ def give_policy(backend, policy, stack_id='S', traversal_id='V'):
     backend.write(UpdateStack(stack_id, traversal_id, {'drift_policy': policy}))
 
 
-def look(leased, sight=DIFFERS, pause_s=1000.0, **changes):
+def look(leased, result=DIFFERS, pause_s=1000.0, **changes):
     """What somebody has seen of what he has leased."""
     known = leased.observation
-    made = LookOutcome(
-        known.resource_id, leased.row.fence, sight, LookSource.POLL, pause_s, known.says(sight, leased.row.fence)
+    made = ObservationUpdate(
+        known.resource_id,
+        leased.row.fence,
+        result,
+        ObservationSource.POLL,
+        pause_s,
+        known.says(result, leased.row.fence),
     )
     return replace(made, **changes)
 
@@ -208,7 +220,7 @@ def test_what_was_seen_is_kept_and_counted_while_it_stays_so(rows):
     assert rows.observations.write('A', [look(each, pause_s=0.0) for each in leased]) == 2
     seen = known(rows)['R']
     assert (seen.found, seen.names, seen.live, seen.reason) == (ObservedState.DIFFERS, ('p',), {'p': 2}, 'p changed')
-    assert (seen.same_results, seen.fence, seen.holder, seen.source) == (1, FREE.fence, None, LookSource.POLL)
+    assert (seen.same_results, seen.fence, seen.holder, seen.source) == (1, FREE.fence, None, ObservationSource.POLL)
     assert seen.since == seen.observed_at
     leased = rows.observations.lease('B', 10, 1000.0)
     assert rows.observations.write('B', [look(each) for each in leased]) == 2
@@ -273,24 +285,24 @@ def another_moment():
 def test_who_asks_is_told_of_a_look_that_began_later(rows):
     schedule(rows)
     before = rows.observations.lease('A', 10, 1000.0)
-    asked_at = rows.observations.ask(['S'], LookSource.REQUEST, ['R'])
+    asked_at = rows.observations.request(['S'], ObservationSource.REQUEST, ['R'])
     assert rows.observations.lease('B', 10, 1000.0) == [], 'somebody looks already'
     assert rows.observations.write('A', [look(each) for each in before]) == 2
     assert known(rows)['R'].observed_at <= asked_at
     another_moment()
     (again,) = rows.observations.lease('B', 10, 1000.0)
-    assert (again.row.id, again.observation.requested_by) == ('R', LookSource.REQUEST)
-    assert rows.observations.write('B', [look(again, source=LookSource.REQUEST)]) == 1
+    assert (again.row.id, again.observation.requested_by) == ('R', ObservationSource.REQUEST)
+    assert rows.observations.write('B', [look(again, source=ObservationSource.REQUEST)]) == 1
     seen = known(rows)['R']
     assert seen.observed_at >= asked_at
-    assert (seen.source, seen.requested_at, seen.requested_by) == (LookSource.REQUEST, None, None)
+    assert (seen.source, seen.requested_at, seen.requested_by) == (ObservationSource.REQUEST, None, None)
     assert rows.observations.lease('C', 10, 1000.0) == []
 
 
 def test_a_stack_that_is_asked_about_is_looked_at_as_a_whole(rows):
     schedule(rows, {'Type': 1e9})
     assert rows.observations.lease('A', 10, 1000.0) == [] or rows.kind == 'memory'
-    rows.observations.ask(['S'], LookSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     assert {each.row.id for each in rows.observations.lease('B', 10, 1000.0)} == {'R', 'R2'} or rows.kind == 'memory'
 
 
@@ -298,7 +310,7 @@ def test_what_was_asked_for_while_the_stack_was_busy_is_due_when_it_rests(rows):
     schedule(rows)
     see(rows, pause_s=1e6)
     rows.write(UpdateStack('S', 'V', {'status': Status.IN_PROGRESS}))
-    rows.observations.ask(['S'], LookSource.NOTIFICATION, ['R'])
+    rows.observations.request(['S'], ObservationSource.NOTIFICATION, ['R'])
     another_moment()
     assert rows.observations.lease('A', 10, 1000.0) == [], 'nobody can look now'
     rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
@@ -341,7 +353,7 @@ def test_what_is_known_is_counted_and_shown_with_its_rows(rows):
     schedule(rows)
     assert observations.summary('S') == DriftSummary(observed=2)
     first, second = observations.lease('A', 10, 1000.0)
-    observations.write('A', [look(first), look(second, Comparison(ObservedState.HEALTHY))])
+    observations.write('A', [look(first), look(second, ObservationResult(ObservedState.HEALTHY))])
     summary = observations.summary('S')
     assert (summary.observed, summary.seen, summary.drifted) == (2, 2, 1)
     seen = known(rows)[first.row.id]
@@ -364,18 +376,18 @@ def test_who_asks_for_what_was_due_while_the_stack_was_at_work_need_not_wait_for
     rows.write(UpdateStack('S', 'V', {'status': Status.COMPLETE}))
     another_moment()
     assert rows.observations.lease('A', 10, 1000.0) == [], 'for a while nobody is told'
-    rows.observations.ask(['S'], LookSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     another_moment()
     leased = rows.observations.lease('B', 10, 1000.0)
     assert {each.row.id for each in leased} == {'R', 'R2'}
-    rows.observations.ask(['S'], LookSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     assert rows.observations.lease('C', 10, 1000.0) == [], 'somebody looks already'
 
 
 def test_who_waits_for_looks_knows_how_many_are_left(rows):
     schedule(rows)
     assert rows.observations.waiting(['S']) == 0
-    rows.observations.ask(['S'], LookSource.REQUEST)
+    rows.observations.request(['S'], ObservationSource.REQUEST)
     assert rows.observations.waiting(['S', 'T']) == 2
     another_moment()
     leased = rows.observations.lease('A', 1, 1000.0)
@@ -385,10 +397,10 @@ def test_who_waits_for_looks_knows_how_many_are_left(rows):
     assert rows.observations.waiting(['S']) == 0, 'nobody can look now'
 
 
-def see(rows, sight=DIFFERS, pause_s=0.0):
+def see(rows, result=DIFFERS, pause_s=0.0):
     """Somebody looks at everything that is due, and is to look again at once, or after a pause."""
     leased = rows.observations.lease('A', 10, 1000.0)
-    rows.observations.write('A', [look(each, sight, pause_s=pause_s) for each in leased])
+    rows.observations.write('A', [look(each, result, pause_s=pause_s) for each in leased])
 
 
 def to_repair(rows):
@@ -538,7 +550,7 @@ def test_an_object_that_stays_well_has_its_earlier_repairs_forgotten(rows):
     give_up(rows, 'R')
     told = []
     for _ in range(4):
-        see(rows, Comparison(ObservedState.HEALTHY))
+        see(rows, ObservationResult(ObservedState.HEALTHY))
         told.append((known(rows)['R'].repairs, known(rows)['R'].given_up))
     assert told == [(1, True), (1, True), (0, False), (0, False)]
 

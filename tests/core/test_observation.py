@@ -9,11 +9,11 @@ from convergence.core.conditions import conditions, conditions_of
 from convergence.core.model import Action, DriftPolicy, Status, TraversalStatus
 from convergence.core.observation import (
     LONGEST_REPAIR_PAUSE_S,
-    Comparison,
     DriftPolicies,
     DriftSummary,
-    LookSource,
     Observation,
+    ObservationResult,
+    ObservationSource,
     ObservedState,
     is_news,
     is_observable,
@@ -26,7 +26,7 @@ from convergence.core.views import FinishView
 STACK = Stack('S', 's', 'p', Action.UPDATE, Status.COMPLETE, '', 'T', 'T', 'V', 60, False, 1.0)
 ROW = Resource('R', 'S', 'r', 'Type', Action.CREATE, Status.COMPLETE, 1.0, physical_id='x', fence=3)
 SEEN = Observation(
-    'R', 'S', 'r', 3, ObservedState.DIFFERS, ('p',), {'p': 1}, 'why', 5.0, 2, 9.0, LookSource.POLL, due_at=10.0
+    'R', 'S', 'r', 3, ObservedState.DIFFERS, ('p',), {'p': 1}, 'why', 5.0, 2, 9.0, ObservationSource.POLL, due_at=10.0
 )
 
 
@@ -80,10 +80,10 @@ def test_an_observation_says_nothing_of_a_row_that_was_claimed_since():
 @pytest.mark.parametrize(
     ('comparison', 'fence', 'same'),
     [
-        (Comparison(ObservedState.DIFFERS, ('p',), {'p': 1}, 'said otherwise'), 3, True),
-        (Comparison(ObservedState.DIFFERS, ('p',), {'p': 2}, 'why'), 3, False),
-        (Comparison(ObservedState.GONE), 3, False),
-        (Comparison(ObservedState.DIFFERS, ('p',), {'p': 1}, 'why'), 4, False),
+        (ObservationResult(ObservedState.DIFFERS, ('p',), {'p': 1}, 'said otherwise'), 3, True),
+        (ObservationResult(ObservedState.DIFFERS, ('p',), {'p': 2}, 'why'), 3, False),
+        (ObservationResult(ObservedState.GONE), 3, False),
+        (ObservationResult(ObservedState.DIFFERS, ('p',), {'p': 1}, 'why'), 4, False),
     ],
 )
 def test_what_was_found_is_the_same_or_not(comparison, fence, same):

@@ -8,7 +8,7 @@ from sqlalchemy import event
 from convergence.core.digest import digest
 from convergence.core.effects import InsertTraversal, UpdateResources
 from convergence.core.model import Action, Definition, Goal, Output, Status
-from convergence.core.observation import LookSource
+from convergence.core.observation import ObservationSource
 from convergence.core.plan import plan
 from convergence.core.request import Planner, Request
 from convergence.core.rows import Resource, Stack, Template
@@ -136,7 +136,7 @@ def test_looking_at_what_is_as_before_costs_the_same_whatever_the_number_of_obje
     """Three statements to lease a batch, and two to write it."""
     stack, observing = harness.created(independent(size)), Observing(harness)
     observing.look(stack)  # what is seen for the first time is written by itself
-    observing.rows.ask([stack], LookSource.REQUEST)
+    observing.rows.request([stack], ObservationSource.REQUEST)
     with Counted(harness.engine) as counted:
         assert observing.observer.turn() == size
     assert (counted.statements, counted.commits) == (6, 2)

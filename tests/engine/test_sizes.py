@@ -59,7 +59,7 @@ def test_what_no_worker_could_store_is_refused_with_the_request(harness):
     assert 'resources.b' in str(caught.value)
 
 
-class Watching:
+class WatchService:
     """Evaluates expressions and notes whether a row was locked meanwhile."""
 
     def __init__(self, harness: Any) -> None:
@@ -72,7 +72,7 @@ class Watching:
 
 
 def test_nothing_that_costs_much_is_evaluated_while_a_row_is_locked(harness, monkeypatch):
-    watching, transact = Watching(harness), harness.store.transact
+    watching, transact = WatchService(harness), harness.store.transact
     harness.store.deciding = False
 
     def watched(scope: Any, decide: Any, following: Any = None) -> Any:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from convergence.core.observation import LookSource, ObservedState, pause_s
+from convergence.core.observation import ObservationSource, ObservedState, pause_s
 from convergence.observer.budget import CallBudget
 from convergence.observer.observer import QUIET_TURNS
 from convergence.resources.contract import Observed, TransientFailure
@@ -52,8 +52,12 @@ def test_each_object_is_seen_as_it_is_and_nothing_is_touched(harness):
         'c': ObservedState.GONE,
         'd': ObservedState.UNKNOWN,
     }
-    assert (seen['b'].names, seen['b'].live, seen['b'].source) == (('value',), {'value': 'else'}, LookSource.POLL)
-    assert seen['d'].reason == 'it cannot be looked at: not now'
+    assert (seen['b'].names, seen['b'].live, seen['b'].source) == (
+        ('value',),
+        {'value': 'else'},
+        ObservationSource.POLL,
+    )
+    assert seen['d'].reason == 'it cannot be observed: not now'
     assert (harness.reality.objects, harness.reader.resources(stack_id)) == before
     assert observing.acts_for == []
 
@@ -152,7 +156,7 @@ def test_where_nothing_was_due_for_a_while_rests_are_longer_but_end_when_somethi
     observing.look(stack_id)
     in_s = 1000.0
     for lasts_s, rests_s in ((1000.0, 3.0), (2.5, 2.5), (0.4, 1.0)):
-        observing.rows.ask([stack_id], LookSource.REQUEST)
+        observing.rows.request([stack_id], ObservationSource.REQUEST)
         leased = observing.rows.lease('o', 10, 60.0)
         observing.rows.put_off('o', [each.row.id for each in leased], in_s)
         assert observing.observer.round() == 3.0
@@ -166,9 +170,9 @@ def test_what_somebody_asks_for_in_a_long_rest_is_looked_at_after_it_and_then_re
     stack_id = made(harness, 'ab')
     observing.look(stack_id)
     assert quiet(observing) == 3.0
-    observing.rows.ask([stack_id], LookSource.REQUEST)
+    observing.rows.request([stack_id], ObservationSource.REQUEST)
     assert observing.observer.round() == 0.0
-    assert {each.source for each in observing.known(stack_id).values()} == {LookSource.REQUEST}
+    assert {each.source for each in observing.known(stack_id).values()} == {ObservationSource.REQUEST}
     assert quiet(observing) == 3.0
 
 

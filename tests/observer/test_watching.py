@@ -5,12 +5,10 @@ import time
 
 import pytest
 
-from convergence.core.observation import LookSource, ObservedState
+from convergence.core.observation import ObservationSource, ObservedState
 from convergence.dispatch import Dispatcher
 from convergence.errors import DatabaseUnavailable
-from convergence.observer.hearing import Hearing
-from convergence.observer.waking import Waking
-from convergence.observer.watching import Watching
+from convergence.observer.watching import NotificationReader, Waker, WatchService
 from convergence.resources.contract import InProgress
 from tests.harness import Harness, things
 from tests.observing import Observing
@@ -58,8 +56,8 @@ class Setting:
         self.observing.look()
         self.hurried = threading.Event()
         ports = harness.ports
-        waking = Waking(ports.store, Dispatcher(ports.store, harness.messages, harness.new_id))
-        self.watching = Watching(ports.watched, ports.observations, {TYPE: self.type}, self.hurried.set, waking)
+        waking = Waker(ports.store, Dispatcher(ports.store, harness.messages, harness.new_id))
+        self.watching = WatchService(ports.watched, ports.observations, {TYPE: self.type}, self.hurried.set, waking)
 
     def physical_id(self, name):
         return next(row.physical_id for row in self.harness.reader.resources(self.stack_id) if row.name == name)
@@ -82,7 +80,7 @@ def test_what_is_told_of_is_due_at_once_and_nothing_else_is(harness):
     setting.type.tell('of somebody else')
     assert setting.watching.deliver() == 1
     assert setting.hurried.is_set()
-    assert setting.observed_at() == {'a': LookSource.NOTIFICATION}
+    assert setting.observed_at() == {'a': ObservationSource.NOTIFICATION}
     assert setting.observing.known(setting.stack_id)['a'].found is ObservedState.GONE
     assert (setting.watching.deliver(), setting.observed_at()) == (0, {})
 
@@ -90,14 +88,14 @@ def test_what_is_told_of_is_due_at_once_and_nothing_else_is(harness):
 def test_what_is_told_of_while_somebody_looks_is_looked_at_again(harness):
     setting = Setting(harness, 'a')
     rows = setting.observing.rows
-    rows.ask([setting.stack_id], LookSource.REQUEST)
+    rows.request([setting.stack_id], ObservationSource.REQUEST)
     (leased,) = rows.lease('A', 10, 1000.0)
     setting.watching.refresh()
     setting.type.tell(setting.physical_id('a'))
     setting.watching.deliver()
     assert rows.lease('B', 10, 1000.0) == [], 'somebody looks already'
     assert leased.observation.holder == 'A'
-    assert setting.observing.known(setting.stack_id)['a'].requested_by is LookSource.NOTIFICATION
+    assert setting.observing.known(setting.stack_id)['a'].requested_by is ObservationSource.NOTIFICATION
 
 
 def test_what_is_told_of_while_its_stack_is_busy_is_looked_at_when_that_rests(harness):
@@ -109,7 +107,7 @@ def test_what_is_told_of_while_its_stack_is_busy_is_looked_at_when_that_rests(ha
     assert setting.observing.observer.turn() == 0, 'nobody can compare it now'
     harness.run()
     setting.observing.schedule()
-    assert setting.observed_at() == {'a': LookSource.NOTIFICATION}
+    assert setting.observed_at() == {'a': ObservationSource.NOTIFICATION}
 
 
 def test_a_parked_action_is_polled_at_once_when_its_object_is_told_of_and_a_spurious_word_does_no_harm(harness):
@@ -197,14 +195,14 @@ def test_a_database_that_is_away_is_said_once_however_often_it_is_tried(harness,
     monkeypatch.setattr(
         setting.watching, '_watched', type('Away', (), {'targets_of': staticmethod(targets_of), 'objects': away})()
     )
-    setting.watching.tell(TYPE, setting.physical_id('a'))
+    setting.watching.report(TYPE, setting.physical_id('a'))
     setting.watching.start()
     try:
         assert all(tried.acquire(timeout=LONG_S) for _ in range(4))
     finally:
         assert setting.watching.stop(LONG_S)
-    assert [each.getMessage() for each in caplog.records if 'tried again' in each.getMessage()] == [
-        'What is watched cannot be looked up or written down, and is tried again: away'
+    assert [each.getMessage() for each in caplog.records if 'retrying' in each.getMessage()] == [
+        'Watched objects cannot be read or stored, retrying: away'
     ]
 
 
@@ -217,7 +215,7 @@ class Listening:
 
 def test_a_notification_of_a_service_is_about_the_objects_that_its_types_find_in_it(harness):
     setting = Setting(harness)
-    hearing = Hearing({TYPE: Listening()}, setting.watching.tell)
+    reader = NotificationReader({TYPE: Listening()}, setting.watching.report)
     for event_type, payload in (
         ('thing.deleted', {'id': setting.physical_id('b')}),
         ('thing.deleted', {'id': 'of somebody else'}),
@@ -225,9 +223,9 @@ def test_a_notification_of_a_service_is_about_the_objects_that_its_types_find_in
         ('thing.deleted', 'nonsense'),
         ('other.deleted', {'id': setting.physical_id('a')}),
     ):
-        hearing(event_type, payload)
+        reader(event_type, payload)
     assert setting.watching.deliver() == 1
-    assert setting.observed_at() == {'b': LookSource.NOTIFICATION}
+    assert setting.observed_at() == {'b': ObservationSource.NOTIFICATION}
 
 
 def test_a_process_that_watches_needs_nobody_to_ask(harness):
@@ -239,7 +237,7 @@ def test_a_process_that_watches_needs_nobody_to_ask(harness):
             time.sleep(0.01)
         setting.type.tell(setting.physical_id('a'))
         assert setting.hurried.wait(LONG_S)
-        assert setting.observed_at() == {'a': LookSource.NOTIFICATION}
+        assert setting.observed_at() == {'a': ObservationSource.NOTIFICATION}
     finally:
         assert setting.watching.stop(LONG_S)
 
@@ -250,10 +248,13 @@ def test_an_observer_that_is_hurried_does_not_wait_until_it_is_time(harness):
     observing.observer.start()
     try:
         ends = time.monotonic() + LONG_S
-        setting.observing.rows.ask([setting.stack_id], LookSource.NOTIFICATION)
+        setting.observing.rows.request([setting.stack_id], ObservationSource.NOTIFICATION)
         observing.observer.hurry()
-        while observing.known(setting.stack_id)['a'].source is not LookSource.NOTIFICATION and time.monotonic() < ends:
+        while (
+            observing.known(setting.stack_id)['a'].source is not ObservationSource.NOTIFICATION
+            and time.monotonic() < ends
+        ):
             time.sleep(0.01)
-        assert observing.known(setting.stack_id)['a'].source is LookSource.NOTIFICATION
+        assert observing.known(setting.stack_id)['a'].source is ObservationSource.NOTIFICATION
     finally:
         assert observing.observer.stop(LONG_S)

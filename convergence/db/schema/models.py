@@ -34,7 +34,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
-from convergence.core.observation import LookSource, ObservedState
+from convergence.core.observation import ObservationSource, ObservedState
 from convergence.core.rows import Acceptance, Pending, Retry
 from convergence.core.scaling import Scaling
 from convergence.credentials.model import CredentialsStatus, Method
@@ -251,10 +251,10 @@ OBSERVATION = Table(
     Column('since', Double, nullable=False),
     Column('same_results', Integer, nullable=False),
     Column('observed_at', Double),
-    Column('source', Word(LookSource), nullable=False),
+    Column('source', Word(ObservationSource), nullable=False),
     Column('due_at', Double, nullable=False, index=True),
     Column('requested_at', Double),
-    Column('requested_by', Word(LookSource)),
+    Column('requested_by', Word(ObservationSource)),
     Column('holder', ID),
     Column('leased_at', Double),
     Column('policy', Word(DriftPolicy), nullable=False),

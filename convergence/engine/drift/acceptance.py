@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from convergence import errors
 from convergence.core.acceptance import AcceptanceOutcome, accept, withdraw
-from convergence.core.observation import LookSource, Observation, ObservedState
+from convergence.core.observation import Observation, ObservationSource, ObservedState
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ObservationsPort
 from convergence.db.repositories.reads.stacks import in_service
@@ -53,7 +53,7 @@ class DriftAcceptance:
         self._check(row, seen, names)
         committed = self._store.transact(HeldResource(row.id), lambda view: accept(view, seen, names, self._new_id))
         self._require_done(stack, row, committed.verdict if committed is not None else AcceptanceOutcome.ABSENT)
-        self._rows.ask([stack.id], LookSource.REQUEST, [row.id])
+        self._rows.request([stack.id], ObservationSource.REQUEST, [row.id])
         return {'resource_name': row.name, 'accepted': names}
 
     def withdraw_acceptance(self, context: Caller, stack_identity: Document, resource_name: str) -> Document:
@@ -71,7 +71,7 @@ class DriftAcceptance:
             raise errors.NotSupported(f'Nothing of resource {row.name} of stack {stack.name} was accepted.')
         committed = self._store.transact(HeldResource(row.id), lambda view: withdraw(view, self._new_id))
         self._require_done(stack, row, committed.verdict if committed is not None else AcceptanceOutcome.ABSENT)
-        self._rows.ask([stack.id], LookSource.REQUEST, [row.id])
+        self._rows.request([stack.id], ObservationSource.REQUEST, [row.id])
         return {'resource_name': row.name, 'withdrawn': sorted(row.accepted.live)}
 
     def _row(self, stack: Stack, name: str) -> Resource:

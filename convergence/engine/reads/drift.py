@@ -8,7 +8,7 @@ from typing import Any
 
 from convergence import errors, template
 from convergence.core.model import Definition, Json, Output
-from convergence.core.observation import DriftSummary, KnownObject, LookSource, ObservedState
+from convergence.core.observation import DriftSummary, KnownObject, ObservationSource, ObservedState
 from convergence.core.rows import Resource, Stack, with_accepted
 from convergence.db.ports import ObservationsPort, RosterPort
 from convergence.db.repositories.reads.stacks import StackReader
@@ -96,7 +96,7 @@ class DriftReads(Reading[StackReader]):
         for stack in stacks:
             self._enrol(stack)
         keys = [stack.id for stack in stacks]
-        self._objects.ask(keys, LookSource.REQUEST)
+        self._objects.request(keys, ObservationSource.REQUEST)
         return {'waiting': self._objects.waiting(keys), 'observers': self._observers()}
 
     def _observers(self) -> int:

@@ -1,8 +1,4 @@
-"""What is known of the objects of resources, in memory.
-
-As `convergence.db.repositories.observations.observations.Observations` and
-`convergence.db.repositories.reads.watched.WatchedObjects`.
-"""
+"""Observations in memory: the repositories `convergence.db.repositories.observations` and `WatchedObjects`."""
 
 from __future__ import annotations
 
@@ -17,9 +13,9 @@ from convergence.core.observation import (
     DriftSummary,
     KnownObject,
     Leased,
-    LookOutcome,
-    LookSource,
     Observation,
+    ObservationSource,
+    ObservationUpdate,
     ObservedState,
     Past,
     is_observable,
@@ -37,7 +33,7 @@ _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 
 
 class MemoryObservations:
-    """Enrols the objects that are to be looked at, hands them out, and keeps what was seen.
+    """Schedules the objects to observe, leases them, and stores the results.
 
     Nothing here is spread over time: a simulation tells when somebody looks. Each question, and each write, is a step:
     others may go on before it. Whatever server is asked, what is written is written to the rows as they are committed;
@@ -250,14 +246,14 @@ class MemoryObservations:
                 leased.append(Leased(held, row, stack))
         return leased
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Keep what was seen under a lease; how much of it was taken."""
         if not looks:
             return 0
         with self._writing() as tables:
             return sum(self._write(tables, holder, look) for look in looks)
 
-    def _write(self, tables: Tables, holder: str, look: LookOutcome) -> bool:
+    def _write(self, tables: Tables, holder: str, look: ObservationUpdate) -> bool:
         known, row, now = self._rows.get(look.resource_id), tables.resource.get(look.resource_id), self._memory.clock()
         if known is None or row is None or known.holder != holder or row.fence != look.fence:
             return False
@@ -276,9 +272,9 @@ class MemoryObservations:
             holder=None,
         )
         if not look.same:
-            sight = look.sight
-            told = (sight.names, dict(sight.live), sight.reason)
-            known = replace(known, since=observed_at, fence=look.fence, found=sight.found)
+            result = look.result
+            told = (result.names, dict(result.live), result.reason)
+            known = replace(known, since=observed_at, fence=look.fence, found=result.found)
             known = replace(known, names=told[0], live=told[1], reason=told[2])
         if look.news is not None:
             known, events = replace(known, told=look.drift), self._memory.tables.event
@@ -296,12 +292,12 @@ class MemoryObservations:
                 if known is not None and known.holder == holder:
                     self._rows[key] = replace(known, due_at=self._memory.clock() + for_s, holder=None)
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
-        """Have objects looked at as soon as possible; the time."""
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once; return the time."""
         with self._writing():
             now = self._memory.clock()
             for key, known in self._rows.items():
-                if known.stack_id in stack_ids and (resource_ids is None or key in resource_ids):
+                if known.stack_id in stack_ids and (rows is None or key in rows):
                     is_held = known.holder is not None and known.due_at > now
                     due_at = known.due_at if is_held else now
                     self._rows[key] = replace(known, requested_at=now, requested_by=source, due_at=due_at)
@@ -341,7 +337,7 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
         since=now,
         same_results=0,
         observed_at=None,
-        source=LookSource.POLL,
+        source=ObservationSource.POLL,
         due_at=now,
         policy=policy,
         repairs=past.repairs,

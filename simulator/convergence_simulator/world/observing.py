@@ -11,7 +11,7 @@ from typing_extensions import override
 from convergence.concurrency import Group, Task
 from convergence.credentials.model import Credentials
 from convergence.observer.budget import CallBudget
-from convergence.observer.looking import Looking
+from convergence.observer.observation_task import ObservationTask
 from convergence.observer.observer import Observer, Pacing
 from convergence.observer.service import KIND
 from convergence.resources.invocation import CallAccess
@@ -27,17 +27,17 @@ EVERY_S = 8 * SWEEP_S
 """The longest pause between two looks at an object."""
 BATCH = 3
 """Few, so that what is due is shared by observers."""
-LOOK = 'look'
-"""What a fiber is called that looks."""
+OBSERVE = 'observe'
+"""The name of a fiber that observes."""
 
 
-class LooksInTurn(Group):
+class ObservationsInTurn(Group):
     """The looks of a batch, one after the other, in the fiber of whoever has leased it."""
 
     @override
     def spawn(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> Task:
         """Here and now."""
-        with self.enter(LOOK) as task:
+        with self.enter(OBSERVE) as task:
             function(task, *args, **kwargs)
         return task
 
@@ -54,11 +54,17 @@ class SimulatedObserver:
     def of(cls, world: World, name: str) -> SimulatedObserver:
         """A new one."""
         access = CallAccess(world.reader.signals, None, _no_credentials)
-        pacing = Pacing(world.registry.observed_every_s(EVERY_S, {}), BATCH, threads=1)
-        looking = Looking(world.registry, access)
+        pacing = Pacing(world.registry.observed_every_s(EVERY_S, {}), BATCH, threads=1, vary=lambda: 0.0)
+        task = ObservationTask(world.registry, access)
         budget = CallBudget(None, world.kernel.clock)
-        observer = Observer(world.observations, looking, pacing, budget, world.new_id, lambda: 0.0)
-        observer.new_group = lambda: LooksInTurn(LOOK)
+        observer = Observer(
+            world.observations,
+            task,
+            pacing,
+            budget,
+            world.new_id,
+            new_group=lambda: ObservationsInTurn(OBSERVE),
+        )
         found = cls(SimulatedProcess(name), world.new_id(), observer)
         found.beat(world)
         return found

@@ -11,7 +11,7 @@ from convergence.core.model import Status
 from convergence_simulator.world.faults import LEASE_S, SWEEP_S, Trouble
 from convergence_simulator.world.kernel import Kernel, SimulatedProcess
 from convergence_simulator.world.network import MessageInFlight
-from convergence_simulator.world.observing import LOOK
+from convergence_simulator.world.observing import OBSERVE
 from convergence_simulator.world.rewinding import is_known
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Passing:
             if observer.process.frozen_until <= self.kernel.now:
                 observer.beat(self)
                 if not observer.looks_now(self):
-                    self.handle(observer.process, LOOK, observer.observer.turn)
+                    self.handle(observer.process, OBSERVE, observer.observer.turn)
 
     def _moments(self) -> list[float]:
         """When something will happen by itself, besides the next sweep."""

@@ -11,7 +11,14 @@ from sqlalchemy.engine import Connection
 
 from convergence.core.effects import InsertEvents
 from convergence.core.model import Json, Status
-from convergence.core.observation import SETTLED, Leased, LookOutcome, LookSource, ObservedState, is_observable
+from convergence.core.observation import (
+    SETTLED,
+    Leased,
+    ObservationSource,
+    ObservationUpdate,
+    ObservedState,
+    is_observable,
+)
 from convergence.core.rows import Stack
 from convergence.db.repositories.observations.rows import (
     AT_ROW,
@@ -118,7 +125,7 @@ class ObservationLeases(ObservationRows):
 
         return self._store.write(take, self.lease)
 
-    def write(self, holder: str, looks: Sequence[LookOutcome]) -> int:
+    def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
         """Keep what was seen under a lease; how much of it was taken.
 
         What somebody else was given since, and what was seen of a row that was claimed since, is not. What somebody
@@ -129,7 +136,7 @@ class ObservationLeases(ObservationRows):
         def put(connection: Connection) -> int:
             fences = dict(map(tuple, _READ_HELD.all(connection, {'keys': keys, 'lessee': holder})))
             taken = [look for look in looks if fences.get(look.resource_id) == look.fence]
-            alike: dict[tuple[LookSource, float], list[str]] = defaultdict(list)
+            alike: dict[tuple[ObservationSource, float], list[str]] = defaultdict(list)
             for look in taken:
                 if look.same:
                     alike[look.source, look.pause_s].append(look.resource_id)
@@ -143,11 +150,11 @@ class ObservationLeases(ObservationRows):
 
         return self._store.write(put, self.write) if looks else 0
 
-    def _tell(self, connection: Connection, look: LookOutcome) -> None:
+    def _tell(self, connection: Connection, look: ObservationUpdate) -> None:
         if look.news is not None:
             details: dict[str, Json] = {
-                'drift_state': look.sight.found.value,
-                'drift_properties': list(look.sight.names),
+                'drift_state': look.result.found.value,
+                'drift_properties': list(look.result.names),
             }
             self._store.carry_out(connection, (InsertEvents((look.news,), details, is_drift=True),))
 
@@ -158,26 +165,26 @@ class ObservationLeases(ObservationRows):
         if resource_ids:
             self._store.write(lambda connection: connection.execute(later).rowcount, self.put_off)
 
-    def ask(self, stack_ids: Sequence[str], source: LookSource, resource_ids: Sequence[str] | None = None) -> float:
-        """Have objects looked at as soon as possible.
+    def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
+        """Make objects due at once.
 
-        :param resource_ids: those of these rows alone; None: of all that are observed of the stacks.
-        :returns: the time. A look that begins later tells how things were after this.
+        :param rows: ids of the rows of the objects; None: every observed object of the stacks.
+        :returns: the database's time. An observation that begins later shows the state after the request.
         """
         present = and_(OBSERVATION.c.holder.is_not(None), OBSERVATION.c.due_at > database_now())
 
-        def ask(connection: Connection) -> float:
+        def write(connection: Connection) -> float:
             now: float = connection.execute(select(database_now())).scalar_one()
             for some in chunks(list(stack_ids)):
                 mine = [OBSERVATION.c.stack_id.in_(some)]
-                if resource_ids is not None:
-                    mine.append(OBSERVATION.c.resource_id.in_(list(resource_ids)))
+                if rows is not None:
+                    mine.append(OBSERVATION.c.resource_id.in_(list(rows)))
                 due_at = case((present, OBSERVATION.c.due_at), else_=now)
                 values = {'requested_at': now, 'requested_by': source, 'due_at': due_at}
                 connection.execute(update(OBSERVATION).where(*mine).values(**values))
             return now
 
-        return self._store.write(ask, self.ask)
+        return self._store.write(write, self.request)
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
         """How many objects of some stacks somebody waits to be looked at that can be compared now."""
@@ -202,7 +209,7 @@ class ObservationLeases(ObservationRows):
 
 
 def _kept(
-    source: Any, pause_s: Any, *, look: LookOutcome | None = None, is_settled: ColumnElement[bool]
+    source: Any, pause_s: Any, *, look: ObservationUpdate | None = None, is_settled: ColumnElement[bool]
 ) -> list[tuple[Any, Any]]:
     """What a look leaves of an object: that nothing is new, or else `look`.
 
@@ -221,20 +228,20 @@ def _kept(
         (table.holder, None),
     ]
     if look is not None:
-        sight = look.sight
+        result = look.result
         values += [
             (table.since, table.leased_at),
             (table.fence, look.fence),
-            (table.found, sight.found),
-            (table.names, sight.names),
-            (table.live, dict(sight.live) or None),
-            (table.reason, sight.reason),
+            (table.found, result.found),
+            (table.names, result.names),
+            (table.live, dict(result.live) or None),
+            (table.reason, result.reason),
             *([] if look.news is None else [(table.told, look.drift)]),
         ]
     return values
 
 
-def _keeping(look: LookOutcome, holder: str) -> Update:
+def _keeping(look: ObservationUpdate, holder: str) -> Update:
     """The statement that keeps what is new of an object."""
     this = and_(OBSERVATION.c.resource_id == look.resource_id, OBSERVATION.c.holder == holder)
     kept = _kept(look.source, look.pause_s, look=look, is_settled=false())

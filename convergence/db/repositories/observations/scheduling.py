@@ -12,7 +12,7 @@ from sqlalchemy import Select, and_, bindparam, delete, func, insert, or_, selec
 from sqlalchemy.engine import Connection
 
 from convergence.core.model import UNDER_WAY, Action, DriftPolicy, Status
-from convergence.core.observation import DriftPolicies, LookSource, ObservedState, Past, succession
+from convergence.core.observation import DriftPolicies, ObservationSource, ObservedState, Past, succession
 from convergence.db.records import UnscheduledStack
 from convergence.db.repositories.observations.rows import FRESH, ObservationRows
 from convergence.db.schema.columns import asked_at, database_now
@@ -207,5 +207,5 @@ def _unseen(resource_id: str, stack_id: str, fence: int, now: float) -> dict[str
         'reason': '',
         'since': now,
         'same_results': 0,
-        'source': LookSource.POLL,
+        'source': ObservationSource.POLL,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts
+from convergence.cmd.wiring.parts import Parts
 from convergence.config import Settings
 from convergence.db.ports import Ports
 from convergence.db.repositories.wiring import ports_of

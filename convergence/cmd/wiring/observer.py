@@ -9,18 +9,16 @@ from typing import Any
 from oslo_config import cfg
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts, observed_types
+from convergence.cmd.wiring.parts import Parts, observed_types
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher
 from convergence.heartbeat import Presence
 from convergence.observer.budget import CallBudget
-from convergence.observer.hearing import Hearing
-from convergence.observer.looking import Looking
+from convergence.observer.observation_task import ObservationTask
 from convergence.observer.observer import Observer, Pacing
 from convergence.observer.service import KIND, ObserverService
-from convergence.observer.waking import Waking
-from convergence.observer.watching import Watching
+from convergence.observer.watching import NotificationReader, Waker, WatchService
 from convergence.randomness import new_id
 from convergence.resources.contract import ResourceType
 from convergence.resources.invocation import CallAccess
@@ -33,7 +31,7 @@ class ObserverProcess:
     """An observer with its parts.
 
     :param owns_parts: whether to close them with it.
-    :ivar observer: what looks.
+    :ivar observer: observes the objects.
     """
 
     def __init__(self, parts: Parts, *, owns_parts: bool = True) -> None:
@@ -50,34 +48,33 @@ class ObserverProcess:
             timeout_s=configured.timeout_s,
         )
         budget = CallBudget(configured.calls_per_minute or None, time.monotonic)
-        looking = Looking(
+        task = ObservationTask(
             parts.types, CallAccess(ports.reader.signals, ports.software, credentials), settings.limits.max_stored_bytes
         )
         self.observer = Observer(
-            ports.observations, looking, pacing, budget, new_id, drifted=EngineClient(parts.transport).drifted
+            ports.observations, task, pacing, budget, new_id, drifted=EngineClient(parts.transport).drifted
         )
-        waking = Waking(ports.store, Dispatcher(ports.store, WorkerClient(parts.transport), new_id))
-        watching = Watching(ports.watched, ports.observations, _watched_types(parts), self.observer.hurry, waking)
+        waker = Waker(ports.store, Dispatcher(ports.store, WorkerClient(parts.transport), new_id))
+        watching = WatchService(ports.watched, ports.observations, _watched_types(parts), self.observer.hurry, waker)
         self.service = ObserverService(
             self.observer,
             budget,
             ports.roster,
             Presence(service_id, KIND, settings.host, __version__, settings.engine.lease_s),
             settings.engine.heartbeat_interval_s,
-            pacing,
             watching if configured.watch else None,
+            witness=Witness(parts.store, service_id, settings.engine.lease_s),
         )
-        self.service.heartbeat.witness = Witness(parts.store, service_id, settings.engine.lease_s)
-        self._listener = _listener(parts, watching.tell)
+        self._listener = _listener(parts, watching.report)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to observe."""
         self.service.start()
         if self._listener is not None:
             self._listener.start()
 
     def stop(self) -> bool:
-        """Look at nothing more; whether what was in hand has ended in time."""
+        """Stop observing; return False if an observation did not end in time."""
         if self._listener is not None:
             self._listener.stop()
         return self.service.stop()
@@ -109,5 +106,5 @@ def _listener(parts: Parts, tell: Callable[[str, str], None]) -> NotificationLis
         configured.notification_exchanges,
         configured.notification_topics,
         f'{cfg.CONF.control_exchange}_observers',
-        Hearing(heard, tell),
+        NotificationReader(heard, tell),
     )
