@@ -71,6 +71,8 @@ with 0 stays clean; the others may exchange files, but their sum may not rise.""
 FIRST_WORDS = re.compile(r'(?:What|Who|Whoever|Whom|Whose|Whether|Which|Where|Those|This worker)\b')
 """A docstring, a help text or a log line that begins so hides its subject."""
 LOG_METHODS = frozenset({'debug', 'info', 'warning', 'error', 'exception', 'critical', 'log'})
+NO_PROSE = re.compile(r'``.*?``|`[^`]*`_{0,2}|https?://\S+|:\w+ \w+:|\bas (?:far|long|soon) as\b', re.IGNORECASE)
+"""Literals, addresses and names of parameters; and "as far as it is", which no form of the glossary means."""
 PROSE_WORDS = 3
 """Texts in code with fewer words are names, keys and formats."""
 
@@ -210,7 +212,7 @@ def findings(path: Path) -> list[Finding]:
 
 
 def _in_text(name: str, text: Text) -> Iterator[Finding]:
-    prose = re.sub(r'``.*?``|`[^`]*`_{0,2}|https?://\S+', ' x ', text.prose)
+    prose = NO_PROSE.sub(' x ', text.prose)
     for match in avoided_pattern().finditer(prose):
         yield Finding(name, text.line, ' '.join(match[0].split()))
     if text.opens and (match := FIRST_WORDS.match(text.prose.lstrip())):
