@@ -1,4 +1,4 @@
-"""Run by Alembic: brings the database at the other end of the given connection to the wanted revision."""
+"""Run by Alembic: brings the database at the other end of the given connection to the requested revision."""
 
 from typing import Any, Literal
 

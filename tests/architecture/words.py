@@ -71,8 +71,11 @@ with 0 stays clean; the others may exchange files, but their sum may not rise.""
 FIRST_WORDS = re.compile(r'(?:What|Who|Whoever|Whom|Whose|Whether|Which|Where|Those|This worker)\b')
 """A docstring, a help text or a log line that begins so hides its subject."""
 LOG_METHODS = frozenset({'debug', 'info', 'warning', 'error', 'exception', 'critical', 'log'})
-NO_PROSE = re.compile(r'``.*?``|`[^`]*`_{0,2}|https?://\S+|:\w+ \w+:|\bas (?:far|long|soon) as\b', re.IGNORECASE)
-"""Literals, addresses and names of parameters; and "as far as it is", which no form of the glossary means."""
+NO_PROSE = re.compile(
+    r'``.*?``|`[^`]*`_{0,2}|https?://\S+|:\w+ \w+:|\bas (?:far|long|soon) as\b|\bas (?:it is|they are) \w',
+    re.IGNORECASE,
+)
+"""Literals, addresses and names of parameters; "as far as it is" and "as it is shown", which no form of the glossary means."""
 PROSE_WORDS = 3
 """Texts in code with fewer words are names, keys and formats."""
 

@@ -133,7 +133,7 @@ def update(api: Api, output: ResultPrinter, name: str, template: str | None, exi
 @printing
 @connected
 def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[str, ...], **given: Any) -> int:
-    """Delete a stack and all its objects. On a terminal, asks for confirmation.
+    """Delete a stack and all its objects. On a terminal, the command requires confirmation.
 
     --leave skips an object that cannot be deleted, for example because its service is gone. The events and the status
     reason of the stack then name the object: type, physical id and token.

@@ -78,7 +78,7 @@ class PlainLines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing: lines stay as they are."""
+        """Do nothing: lines stay unchanged."""
 
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Print the changes."""

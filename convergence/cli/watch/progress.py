@@ -46,7 +46,7 @@ class Line:
 
     @property
     def depth(self) -> int:
-        """The number of nested stacks around the resource."""
+        """The depth of the resource: the number of its parent stacks."""
         return self.above.count('/') + 1 if self.above else 0
 
     @property

@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 class Reach:
     """Records when the database answered, and how long it did not.
 
-    A living worker renews its lease as soon as the database answers again. Until it has had the time for that, a lease
+    A living worker renews its lease as soon as the database answers again. Until it had the time for that, a lease
     that
     expired during the outage says nothing about the worker.
 
