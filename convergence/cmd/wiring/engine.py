@@ -44,6 +44,7 @@ from convergence.heartbeat import LAST_S, Heartbeat, Presence
 from convergence.randomness import new_id
 from convergence.rpc.client import QuestionClient, WorkerClient
 from convergence.rpc.server import EngineServer
+from convergence.settings.declaring import slice_of
 
 
 def _workers(parts: Parts) -> WorkerQuestions:
@@ -88,28 +89,18 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
             max_resources=most if most is not None else 1_000_000_000,
             max_stored_bytes=limits.max_stored_bytes,
         ),
-        StackLimits(
-            limits.max_stacks_per_project,
-            limits.stack_timeout_mins,
-            engine.enable_stack_adopt,
-            engine.cancel_patience_s,
-        ),
+        StackLimits(**slice_of(StackLimits, limits, engine)),
         SweepOptions(
             interval_s=engine.sweep_interval_s,
             older_than_s=engine.sweep_interval_s,
             neglect_s=2 * engine.lease_s,
             interrupt_s=2 * engine.lease_s,
-            stall_after_s=engine.stall_after_s,
-            lease_s=engine.lease_s,
+            **slice_of(SweepOptions, engine),
         ),
-        window=engine.dispatch_window,
-        together=engine.max_batch_nodes,
-        max_signal_bytes=limits.max_signal_bytes,
-        max_snapshots=limits.max_snapshots_per_stack,
-        may_abandon=engine.enable_stack_abandon,
         nesting=NestingLimits(limits.max_nested_stack_depth, most),
         observed=observed,
-        repairs=RepairOptions(engine.repair_attempts, engine.repair_pause_s),
+        repairs=RepairOptions(**slice_of(RepairOptions, engine)),
+        **slice_of(EngineOptions, engine, limits),
     )
 
 

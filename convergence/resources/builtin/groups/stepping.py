@@ -1,7 +1,7 @@
 """The steps of the nested stack of a group towards its desired members: at once, or batch by batch. Pure.
 
 The description of the template records the last step. So a step that is repeated because its answer was lost is the
-same, regardless of later changes of its members.
+same, also if its members have changed since.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.values import replace
 
 _ABOUT = 'The members of a group'
-_TOLD = re.compile(rf'{_ABOUT}: step (?P<step>\d+) towards template (?P<goal>.*)')
+_TOLD = re.compile(rf'{_ABOUT}: step (?P<step>\d+) of what template (?P<goal>.*) wants')
 
 
 def number_of(name: str) -> tuple[int, int, str]:
@@ -66,7 +66,7 @@ def next_stack(context: NestingContext, wanted: Callable[[], MembersWanted]) -> 
 
 
 def _step(context: NestingContext) -> str:
-    return f'{_ABOUT}: step {context.step + 1} towards template {context.goal}'
+    return f'{_ABOUT}: step {context.step + 1} of what template {context.goal} wants'
 
 
 def _and_then(stack: DesiredStack, members: Mapping[str, GroupMember], goal: MembersWanted) -> DesiredStack:
