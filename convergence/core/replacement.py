@@ -1,20 +1,30 @@
-"""One node: when its row will not do, another one takes its place."""
+"""One node whose row is replaced: another row takes its place, or its object is deleted first.
+
+If the name of an object is its key, the object is deleted before its replacement is created in the same row. From that
+decision on the row is in the middle of an update and is marked as being cleared. The next worker that visits the row
+deletes the object, in whichever traversal; then the row is empty, and the desired object is created in it. References
+to the row stay valid.
+"""
 
 from __future__ import annotations
 
-from convergence.core.claim import Worker
-from convergence.core.clearing import begin_clearing, goes_first
+from convergence.core import states
+from convergence.core.changes import ResourceChange
+from convergence.core.claim import MAX_CRASHES, Step, StepDecision, Worker
 from convergence.core.effects import (
     AppendCleanup,
     Decision,
     Effect,
+    InsertEvents,
     InsertResources,
     PointNode,
     UpdateResource,
 )
 from convergence.core.handover import begin_handover, must_hand_over
-from convergence.core.model import PERFORMED, Action, NodeStatus, Phase, Status
-from convergence.core.rows import Node, Resource, Traversal
+from convergence.core.model import PERFORMED, Action, Definition, DeletionPolicy, NodeStatus, Phase, Status
+from convergence.core.object_state import Made, is_adopted, made
+from convergence.core.rows import Event, Node, Resource, Traversal
+from convergence.core.verdicts import claim_row, refuse_lethal
 from convergence.core.views import NodeView
 
 
@@ -95,3 +105,58 @@ def _cleanup(traversal: Traversal, old: Resource) -> AppendCleanup:
         required_by=(traversal.complete_number,),
     )
     return AppendCleanup(node, traversal.complete_number, rows_after=old.requires)
+
+
+def goes_first(worker: Worker, old: Resource, definition: Definition) -> bool:
+    """Whether a row's object has to be removed before the one that replaces it can be made."""
+    if not worker.creation(old.type).is_exclusive or old.type != definition.type or is_adopted(old):
+        return False
+    retained = old.definition is not None and old.definition.deletion_policy is DeletionPolicy.RETAIN
+    return not retained and old.action is not Action.DELETE
+
+
+def begin_clearing(view: NodeView, worker: Worker, old: Resource) -> Decision[str | None]:
+    """Decide that the object of a row goes first; the node is then checked again, and removes it.
+
+    :returns: as the verdict, the key of the row in which the new object is made: the same.
+    """
+    changes: ResourceChange = {
+        **states.resource_state(old, Action.UPDATE, Status.IN_PROGRESS, 'it is removed to make room for the new one'),
+        'clearing': True,
+        'progress': None,
+        'retry': None,
+        'deadline': None,
+        'wake_at': None,
+        'began_at': view.now,
+        'nothing_made': made(old) is Made.NOTHING,
+    }
+    event = Event.of_resource(
+        worker.new_id(), old, Action.DELETE, Status.IN_PROGRESS, str(changes['status_reason']), view.now
+    )
+    effects = (UpdateResource(old.id, None, old.fence, changes), InsertEvents((event,)))
+    return Decision(old.id, effects, ((view.node.traversal_id, view.node.number),))
+
+
+def go_on_clearing(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
+    """Take the row, to remove its object; the node is checked again afterwards."""
+    if resource.crash_count >= MAX_CRASHES:
+        return refuse_lethal(view, worker, resource)
+    return claim_row(view, worker, Step.CLEAR, Action.DELETE, {}, completes_node=False)
+
+
+def cleared(resource: Resource) -> ResourceChange:
+    """The columns of a row whose object is gone: nothing was ever made in it."""
+    return {
+        **states.resource_state(resource, Action.INIT, Status.COMPLETE),
+        'clearing': False,
+        'physical_id': None,
+        'data': {},
+        'output': None,
+        'digest': None,
+        'pending': None,
+        'token': None,
+        'template_id': None,
+        'search_until': None,
+        'nothing_made': False,
+        'handover': None,
+    }
