@@ -43,7 +43,7 @@ from convergence.worker.wiring import WorkerRuntime, wire_worker
 from tests.inline_groups import InlineGroups
 from tests.reality import EnforcedThing, HolderThing, KeptThing, PlainThing, Reality, Thing, TokenThing
 
-NEVER_IN_THE_WAY = PollPolicy(poll_min_s=0.0, poll_max_s=0.0, park_after_s=-1.0, attempts=3)
+NEVER_IN_THE_WAY = PollPolicy(poll_interval_min_s=0.0, poll_interval_max_s=0.0, park_after_s=-1.0, transient_attempts=3)
 """Nothing ever waits: an action that is not done at once is parked, and due again immediately."""
 
 
@@ -213,10 +213,15 @@ class Harness:
         self.ports = ports = memory_ports(self.store) if engine is None else ports_of(self.store)
         self.reader, self.roster, self.sweeps, self.kept = ports.reader, ports.roster, ports.sweeps, ports.snapshots
         self.pending = ports.pending
-        stacks = StackLimits(may_adopt=True)
+        stacks = StackLimits(enable_stack_adopt=True)
         limits = nesting or NestingLimits()
         options = EngineOptions(
-            stacks=stacks, nesting=limits, window=window, together=together, max_snapshots=3, may_abandon=True
+            stacks=stacks,
+            nesting=limits,
+            dispatch_window=window,
+            max_batch_nodes=together,
+            max_snapshots_per_stack=3,
+            enable_stack_abandon=True,
         )
         parts = wire_engine(ports, self.messages, self.registry, options, Worker('engine', self.new_id))
         self.dispatcher, self.compiler, self.traversals = parts.dispatcher, parts.compiler, parts.traversals

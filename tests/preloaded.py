@@ -181,7 +181,7 @@ class PreloadedProgram:
 
 @cache
 def _convergence() -> Preloaded:
-    names = ('manage', 'engine', 'worker', 'all_in_one', 'convergence', 'serve', 'api_process', 'assembly')
+    names = ('manage', 'engine', 'worker', 'all_in_one', 'convergence', 'serve', 'wiring.api', 'wiring.engine')
     drivers = ('oslo_messaging._drivers.impl_rabbit', 'psycopg2', 'pymysql')
     return Preloaded(*(f'convergence.cmd.{name}' for name in names), 'convergence.db.schema.migration', *drivers)
 

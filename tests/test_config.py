@@ -250,3 +250,13 @@ def test_nothing_is_said_about_what_is_known(tmp_path):
     conf = cfg.ConfigOpts()
     config.load([], process='convergence-test', conf=conf, config_files=[str(path)])
     assert config.unknown_options(conf) == []
+
+
+def test_a_part_takes_the_slice_of_the_settings_that_it_has_fields_for():
+    from convergence.settings.declaring import slice_of
+    from convergence.worker.attempts.attempt import PollPolicy
+
+    settings = config.WorkerSettings(park_after_s=7.0)
+    assert PollPolicy(**slice_of(PollPolicy, settings)) == PollPolicy(park_after_s=7.0)
+    with pytest.raises(AssertionError, match='two records'):
+        slice_of(config.EngineSettings, settings, config.EngineSettings())

@@ -23,7 +23,7 @@ from convergence.cli.exits import UsageMistake
 from convergence.documents import Document
 from convergence.escaping import escaped, has_active
 
-_MOODS = {'FAILED': 'bold red', 'COMPLETE': 'green', 'IN_PROGRESS': 'yellow', 'down': 'bold red', 'up': 'green'}
+_STATE_STYLES = {'FAILED': 'bold red', 'COMPLETE': 'green', 'IN_PROGRESS': 'yellow', 'down': 'bold red', 'up': 'green'}
 _UNLIMITED = 10_000
 
 
@@ -136,9 +136,11 @@ def printable(text: str) -> str:
     return ''.join(each if each.isprintable() or each == '\n' else '\N{REPLACEMENT CHARACTER}' for each in text)
 
 
-def mood(state: str) -> str:
+def state_style(state: str) -> str:
     """Return the style for a state such as ``CREATE_FAILED``."""
-    return next((style for ending, style in _MOODS.items() if state == ending or state.endswith(f'_{ending}')), '')
+    return next(
+        (style for ending, style in _STATE_STYLES.items() if state == ending or state.endswith(f'_{ending}')), ''
+    )
 
 
 def _print(table: Table) -> None:
@@ -156,7 +158,7 @@ def _table(*, header: bool = True) -> Table:
 
 def _cell(value: Any) -> Text:
     text = _text(value, indent=2)
-    return Text(printable(text), mood(text) if isinstance(value, str) else '')
+    return Text(printable(text), state_style(text) if isinstance(value, str) else '')
 
 
 def _plain(value: Any) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from convergence import __version__
 from convergence.cli.connection import local_servers
 from convergence.cmd.engine import STOP_S
-from convergence.cmd.program import Program, ProgramService, Working, run
+from convergence.cmd.process.program import Program, ProgramService, Working, run
 from convergence.config import Settings
 
 LOG = logging.getLogger(__name__)
@@ -31,12 +31,12 @@ def build(settings: Settings) -> ProgramService:
 
     :raises OperatorError: database or broker cannot be used.
     """
-    from convergence.cmd.api_address import Telling
-    from convergence.cmd.api_presence import shown
-    from convergence.cmd.api_process import ApiProcess
     from convergence.cmd.embedded import Embedded
-    from convergence.cmd.keystone import issuer_of
-    from convergence.cmd.observing import ObserverProcess
+    from convergence.cmd.wiring.api import ApiProcess
+    from convergence.cmd.wiring.api_address import Telling
+    from convergence.cmd.wiring.api_presence import shown
+    from convergence.cmd.wiring.keystone import issuer_of
+    from convergence.cmd.wiring.observer import ObserverProcess
     from convergence.db.schema.sealing import seal_of
 
     embedded = Embedded(settings)

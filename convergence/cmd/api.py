@@ -1,4 +1,4 @@
-"""``convergence-api``: the REST API. See `convergence.cmd.program` for its exit codes.
+"""``convergence-api``: the REST API. See `convergence.cmd.process.program` for its exit codes.
 
 It needs the broker and, with ``[api] authentication = keystone``, Keystone; never the database. Behind another WSGI
 server: `convergence.cmd.wsgi`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from convergence.cmd.program import Program, ProgramService, require_broker, run
+from convergence.cmd.process.program import Program, ProgramService, require_broker, run
 from convergence.concurrency import Executor
 from convergence.config import Settings
 from convergence.errors import ConfigurationError
@@ -27,11 +27,11 @@ def build(settings: Settings) -> ProgramService:
     require_broker(settings, NAME)
     if settings.api.workers > 1 and settings.api.port == 0:
         raise ConfigurationError('[api] port is 0, and several processes cannot share a port that each may choose.')
-    from convergence.cmd.api_presence import shown
-    from convergence.cmd.api_process import ApiProcess
-    from convergence.cmd.assembly import open_transport
-    from convergence.cmd.keys import configured_seal
-    from convergence.cmd.keystone import issuer_of
+    from convergence.cmd.wiring.api import ApiProcess
+    from convergence.cmd.wiring.api_presence import shown
+    from convergence.cmd.wiring.keys import configured_seal
+    from convergence.cmd.wiring.keystone import issuer_of
+    from convergence.cmd.wiring.parts import open_transport
 
     issuer = issuer_of(settings, configured_seal(settings.secrets))
     transport = open_transport(settings)

@@ -1,4 +1,7 @@
-"""``convergence-engine``: accepts and plans operations on stacks. See `convergence.cmd.program` for its exit codes."""
+"""``convergence-engine``: accepts and plans operations on stacks.
+
+See `convergence.cmd.process.program` for its exit codes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import Program, ProgramService, require_broker, run
+from convergence.cmd.process.program import Program, ProgramService, require_broker, run
 from convergence.config import Settings
 
 if TYPE_CHECKING:
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
 
 NAME = 'convergence-engine'
 STOP_S = 10.0
@@ -24,7 +27,8 @@ def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = N
     :raises OperatorError: database or broker cannot be used.
     """
     require_broker(settings, NAME)
-    from convergence.cmd.assembly import EngineProcess, Parts
+    from convergence.cmd.wiring.engine import EngineProcess
+    from convergence.cmd.wiring.parts import Parts
 
     return EngineProcess((open_parts or Parts.open)(settings), stop_s=STOP_S)
 

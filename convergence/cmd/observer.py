@@ -1,4 +1,7 @@
-"""``convergence-observer``: looks at what is really there. See `convergence.cmd.program` for its exit codes."""
+"""``convergence-observer``: looks at what is really there.
+
+See `convergence.cmd.process.program` for its exit codes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import Program, ProgramService, run
+from convergence.cmd.process.program import Program, ProgramService, run
 from convergence.config import Settings
 
 if TYPE_CHECKING:
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
 
 NAME = 'convergence-observer'
 
@@ -21,8 +24,8 @@ def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = N
     :param open_parts: see `main`.
     :raises OperatorError: database or broker cannot be used.
     """
-    from convergence.cmd.assembly import Parts
-    from convergence.cmd.observing import ObserverProcess
+    from convergence.cmd.wiring.observer import ObserverProcess
+    from convergence.cmd.wiring.parts import Parts
 
     return ObserverProcess((open_parts or Parts.open)(settings))
 

@@ -150,14 +150,15 @@ def _taken(data: Path, server: local_servers.LocalServer | None) -> Refused:
 
 
 def _run(settings: Settings) -> int:
-    from convergence.cmd import all_in_one, program
+    from convergence.cmd import all_in_one
     from convergence.cmd.engine import STOP_S
+    from convergence.cmd.process import program
 
     def build(settings: Settings) -> program.ProgramService:
-        from convergence.cmd.api_address import Telling
-        from convergence.cmd.api_process import ApiProcess
         from convergence.cmd.embedded import Embedded
-        from convergence.cmd.observing import ObserverProcess
+        from convergence.cmd.wiring.api import ApiProcess
+        from convergence.cmd.wiring.api_address import Telling
+        from convergence.cmd.wiring.observer import ObserverProcess
 
         embedded = Embedded(settings)
         observers = [ObserverProcess(embedded.parts, owns_parts=False)] if settings.observer.enabled else []

@@ -1,4 +1,7 @@
-"""``convergence-worker``: carries out the steps of traversals. See `convergence.cmd.program` for its exit codes."""
+"""``convergence-worker``: carries out the steps of traversals.
+
+See `convergence.cmd.process.program` for its exit codes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import Program, ProgramService, require_broker, run
+from convergence.cmd.process.program import Program, ProgramService, require_broker, run
 from convergence.config import Settings
 
 if TYPE_CHECKING:
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
 
 NAME = 'convergence-worker'
 
@@ -22,8 +25,8 @@ def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = N
     :raises OperatorError: database or broker cannot be used.
     """
     require_broker(settings, NAME)
-    from convergence.cmd.assembly import Parts
-    from convergence.cmd.working import WorkerProcess
+    from convergence.cmd.wiring.parts import Parts
+    from convergence.cmd.wiring.worker import WorkerProcess
 
     return WorkerProcess((open_parts or Parts.open)(settings))
 

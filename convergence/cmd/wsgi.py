@@ -14,7 +14,7 @@ from oslo_config import cfg
 from convergence import config, logs
 from convergence.api.serving.gateway import WsgiApplication
 from convergence.cmd import api
-from convergence.cmd.program import require_broker
+from convergence.cmd.process.program import require_broker
 from convergence.concurrency import Lock
 
 _lock = Lock()
@@ -30,10 +30,10 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 
 def _make() -> WsgiApplication:
-    from convergence.cmd.api_process import make_application
-    from convergence.cmd.assembly import open_transport
-    from convergence.cmd.keys import configured_seal
-    from convergence.cmd.keystone import issuer_of
+    from convergence.cmd.wiring.api import make_application
+    from convergence.cmd.wiring.keys import configured_seal
+    from convergence.cmd.wiring.keystone import issuer_of
+    from convergence.cmd.wiring.parts import open_transport
 
     settings = config.load([], process=api.NAME)
     logs.set_up(cfg.CONF, api.NAME)

@@ -43,22 +43,19 @@ from convergence.resources.registry import Registry
 class EngineOptions:
     """The options of an engine.
 
-    :param window: maximum number of nodes of a stack that are dispatched at once.
-    :param together: maximum number of nodes in one message.
-    :param max_snapshots: maximum number of snapshots of a stack; None: no limit.
-    :param max_signal_bytes: limit for the stored signals of one resource.
-    :param observed: longest pause in seconds between two observations, by type; other types are not observed.
-    :param may_abandon: True if stacks may be abandoned.
+    Fields with the name of an option hold its value; see `convergence.settings`.
+
+    :param observed: maximum number of seconds between two observations of an object, by type; others are not observed.
     """
 
     limits: template.Limits = field(default_factory=template.Limits)
     stacks: StackLimits = field(default_factory=StackLimits)
     sweep: SweepOptions = field(default_factory=SweepOptions)
-    window: int = DISPATCH_WINDOW
-    together: int = MAX_BATCH_NODES
-    max_snapshots: int | None = None
+    dispatch_window: int = DISPATCH_WINDOW
+    max_batch_nodes: int = MAX_BATCH_NODES
+    max_snapshots_per_stack: int | None = None
     max_signal_bytes: int = MOST_BYTES
-    may_abandon: bool = False
+    enable_stack_abandon: bool = False
     nesting: NestingLimits = field(default_factory=NestingLimits)
     observed: Mapping[str, float] = field(default_factory=dict)
     repairs: RepairOptions = field(default_factory=RepairOptions)
@@ -72,7 +69,7 @@ class EngineParts:
     """
 
     dispatcher: Dispatcher
-    enrolment: ObservationScheduler
+    observation_scheduler: ObservationScheduler
     compiler: TemplateCompiler
     traversals: Traversals
     stacks: Stacks
@@ -110,30 +107,30 @@ def wire_engine(
     :param myself: the engine as it takes rows from dead workers, and the source of its ids.
     """
     store, reader, new_id = ports.store, ports.reader, myself.new_id
-    dispatcher = Dispatcher(store, messenger, new_id, options.together, options.window)
+    dispatcher = Dispatcher(store, messenger, new_id, options.max_batch_nodes, options.dispatch_window)
     compiler = classes.compiler(reader, types, options.limits, deepest=options.nesting.max_depth)
     planner = classes.planner(
-        new_id, options.window, types.is_exclusive, options.nesting.max_resources, types.gives_way
+        new_id, options.dispatch_window, types.is_exclusive, options.nesting.max_resources, types.gives_way
     )
     traversals = Traversals(store, reader, compiler, dispatcher, planner)
     releases = Releases(ports, types, traversals)
     stops = NestedStops(reader, traversals, releases)
     nesting, scaling = _wire_nesting(ports, compiler, traversals, types, options.nesting, new_id, releases)
     stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, releases.release, ports.credentials)
-    enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
+    scheduler = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
-    doing = (dispatcher, traversals, options.sweep, myself, stops, enrolment, repairs)
+    doing = (dispatcher, traversals, options.sweep, myself, stops, scheduler, repairs)
     tasks = classes.tasks(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
-        enrolment,
+        scheduler,
         compiler,
         traversals,
         stacks,
         Rollbacks(stacks, traversals),
         Actions(store, reader, stacks, Present(reader, compiler), traversals, new_id),
-        Snapshots(stacks, compiler, traversals, ports.snapshots, new_id, most=options.max_snapshots),
-        Abandonment(stacks, compiler, traversals, enabled=options.may_abandon),
+        Snapshots(stacks, compiler, traversals, ports.snapshots, new_id, most=options.max_snapshots_per_stack),
+        Abandonment(stacks, compiler, traversals, enabled=options.enable_stack_abandon),
         SignalOperations(ports, stacks, types, dispatcher, scaling, new_id, most_bytes=options.max_signal_bytes),
         (
             DriftPolicyChanges(stacks, traversals),

@@ -67,7 +67,7 @@ def _answer(engine: Any, library: Any, line: bytes) -> dict[str, Any]:
         return _wrong(str(error).partition(' for receiver ')[0])
     except exceptions.YaqlException as error:
         return _wrong(str(error) or type(error).__name__)
-    except Exception as error:  # noqa: BLE001 - whatever an expression leads to, the next one is served
+    except Exception as error:  # noqa: BLE001 - any error of an expression becomes an answer
         return _wrong(type(error).__name__)
 
 

@@ -51,13 +51,26 @@ def option(default: Any, help: str, *, required: bool = False, **more: Any) -> O
         name, still accepted. ``read``: makes the value of the field from that of the option.
     """
     metadata = {KEY: OptionDeclaration(default=default, help=help, **more)}
-    if required:
-        return dataclasses.field(metadata=metadata)
-    value = more['read'](default) if more.get('read') else default
     shown = not more.get('secret', False)
+    if required:
+        return dataclasses.field(metadata=metadata, repr=shown)
+    value = more['read'](default) if more.get('read') else default
     if isinstance(value, list | dict | set):
         return dataclasses.field(default_factory=lambda: value, metadata=metadata, repr=shown)
     return dataclasses.field(default=value, metadata=metadata, repr=shown)
+
+
+def slice_of(kind: type[Any], *records: Any) -> dict[str, Any]:
+    """Return the values of those fields of settings records that a dataclass has too: the slice that a part needs.
+
+    :param kind: the dataclass of the part.
+    :param records: filled settings records. No two of them may have a field of one name that the part has.
+    """
+    names = {each.name for each in dataclasses.fields(kind)}
+    found = [(each.name, getattr(record, each.name)) for record in records for each in dataclasses.fields(record)]
+    taken = [(name, value) for name, value in found if name in names]
+    assert len(dict(taken)) == len(taken), f'{kind.__name__}: two records have a field of one name'
+    return dict(taken)
 
 
 def shared(section: str, record: type[Any], name: str) -> OptionField:

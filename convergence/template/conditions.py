@@ -30,7 +30,7 @@ MOST_LISTED = 10
 """Maximum number of names of conditions in an error."""
 
 LONGEST_LISTED = 60
-"""Maximum number of characters of each."""
+"""Maximum number of characters of a condition name in an error."""
 
 
 class InvalidCondition(EvaluationFailed):

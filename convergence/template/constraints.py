@@ -45,7 +45,7 @@ class Constraint:
     """A condition on a value of a certain type. Values of other types satisfy it."""
 
     kind: ClassVar[str]
-    """The key in templates."""
+    """The key of the constraint in templates."""
 
     types: ClassVar[tuple[str, ...]]
     """The types of parameters that accept it."""

@@ -18,7 +18,7 @@ class Installation:
     :param checks: the custom constraints. None accepts every name and value, because accepted templates are not
         checked again.
     :param yaql: evaluates expressions. None leaves them to be evaluated later.
-    :param discretion: the attributes of resource types that may reveal hidden properties. None: all of them.
+    :param secret_policy: the attributes of resource types that may reveal hidden properties. None: all of them.
     """
 
     limits: Limits = STANDARD

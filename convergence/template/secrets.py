@@ -75,7 +75,7 @@ def with_secrets(
 
     Hidden values come from the definition itself, or with attributes of its requirements.
 
-    :param discretion: the knowledge about resource types; None: no knowledge.
+    :param secret_policy: the knowledge about resource types; None: no knowledge.
     """
     return with_places(_with_texts(definitions, hidden_values(parameters)), secret_policy or AssumeLeaky())
 

@@ -56,7 +56,7 @@ TYPE = 'Conformance::Type'
 SETTLES_S = 60.0
 COUNTED = frozenset({'prepare', 'create', 'update', 'delete', 'poll', 'release_for_replacement', 'reclaim'})
 """The calls after which a worker may die."""
-PACE = PollPolicy(poll_min_s=0.05, poll_max_s=30.0, park_after_s=-1.0, attempts=3)
+PACE = PollPolicy(poll_interval_min_s=0.05, poll_interval_max_s=30.0, park_after_s=-1.0, transient_attempts=3)
 
 
 class Loss(Enum):

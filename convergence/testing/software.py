@@ -17,7 +17,7 @@ from convergence.errors import LostClaim
 from convergence.values import replace
 
 
-def everybody(holder: Holder) -> bool:
+def always_holds(holder: Holder) -> bool:
     """Every claim is good."""
     return True
 
@@ -33,7 +33,7 @@ class MemorySoftware:
     """
 
     clock: Callable[[], float]
-    holds: Callable[[Holder], bool] = everybody
+    holds: Callable[[Holder], bool] = always_holds
     configs: dict[str, SoftwareConfig] = field(default_factory=dict)
     made: dict[str, SoftwareDeployment] = field(default_factory=dict)
 

@@ -12,6 +12,7 @@ from convergence.core.model import DISPATCH_WINDOW
 from convergence.db.records import WorkerTask
 from convergence.heartbeat import Heartbeat, Load
 from convergence.rpc.shares import beneficiary
+from convergence.settings import WorkerSettings
 from convergence.template.limits import STANDARD
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.checks.node_checks import NodeChecks
@@ -23,6 +24,8 @@ from convergence.worker.scheduler.timers import Timers
 from convergence.worker.upkeep.maintenance import Health, Maintenance, do_each
 from convergence.worker.upkeep.result_journal import ResultJournal
 from convergence.worker.upkeep.snapshot_removal import SnapshotRemoval
+
+_SETTINGS = WorkerSettings()
 
 LOG = logging.getLogger(__name__)
 
@@ -48,17 +51,17 @@ class WorkerOptions:
     host: str
     version: str
     poll_policy: PollPolicy = field(default_factory=PollPolicy)
-    heartbeat_interval_s: float = 5.0
-    lease_s: float = 30.0
-    cancel_grace_s: float = 10.0
+    heartbeat_interval_s: float = _SETTINGS.heartbeat_interval_s
+    lease_s: float = _SETTINGS.lease_s
+    cancel_grace_s: float = _SETTINGS.cancel_grace_s
     unattended_s: float | None = 15.0
-    threads: int = 8
+    threads: int = _SETTINGS.threads
     max_stuck_threads: int | None = None
     dispatch_window: int = DISPATCH_WINDOW
     max_inline_nodes: int = 1
     max_stored_bytes: int = STANDARD.max_stored_bytes
     max_input_bytes: int | None = None
-    create_ambiguity_s: float = 60.0
+    create_ambiguity_s: float = _SETTINGS.create_ambiguity_s
 
 
 @dataclass(frozen=True, slots=True)

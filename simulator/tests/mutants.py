@@ -133,7 +133,7 @@ MUTANTS = (
     ),
     Mutant(
         'what keeps changing is never given up',
-        (Edit(f'{REPAIRS}._why_not', 'if seen.repairs >= self._options.attempts:', 'if False:'),),
+        (Edit(f'{REPAIRS}._why_not', 'if seen.repairs >= self._options.repair_attempts:', 'if False:'),),
         ('drift_comes_again_and_again', 'drift_removes_again_and_again'),
         sweeps=1_500,
         steps=20_000,

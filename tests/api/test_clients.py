@@ -10,7 +10,7 @@ import pytest
 from heatclient import client as heatclient
 from heatclient import exc
 
-from convergence.cmd.api_process import ApiProcess
+from convergence.cmd.wiring.api import ApiProcess
 from convergence.config import ApiSettings
 from tests.api.installation import LONG_S, TEMPLATE, empty_conf, waiting
 from tests.preloaded import openstack as openstack_program

@@ -11,7 +11,7 @@ import requests
 
 from convergence import errors
 from convergence.cmd.all_in_one import Together
-from convergence.cmd.api_process import ApiProcess
+from convergence.cmd.wiring.api import ApiProcess
 from convergence.config import ApiSettings
 from tests.api.installation import LONG_S, TEMPLATE, empty_conf, waiting
 

@@ -12,7 +12,7 @@ import pytest
 from convergence import logs
 from convergence.api.endpoints.signals import MAX_BODY_BYTES
 from convergence.api.identity import Authentication
-from convergence.cmd.api_process import _signed_first
+from convergence.cmd.wiring.api import _signed_first
 from convergence.config import ApiSettings
 from tests.api.installation import BASE, LONG_S, application, client, installed, verified
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from convergence.cmd.api_process import ApiProcess
+from convergence.cmd.wiring.api import ApiProcess
 from convergence.config import ApiSettings
 from tests.api.installation import LONG_S, empty_conf
 from tests.preloaded import openstack

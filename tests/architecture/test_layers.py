@@ -40,7 +40,7 @@ DOORS = {
     'keystoneauth1': (
         'convergence.cli.connection.keystone',
         'convergence.credentials.keystone',
-        'convergence.cmd.keystone',
+        'convergence.cmd.wiring.keystone',
     ),
     'openstack': ('convergence.cli.connection.clouds',),
 }

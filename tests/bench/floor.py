@@ -26,7 +26,7 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 
-from convergence.cmd.assembly import open_transport
+from convergence.cmd.wiring.parts import open_transport
 from convergence.concurrency import sleep
 from convergence.db.connections.database import Database, connect
 from convergence.errors import RetryLater

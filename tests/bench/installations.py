@@ -15,9 +15,10 @@ from typing import Any
 from convergence_simulator.real.launcher import LaunchedProcess, Launcher
 from oslo_context.context import RequestContext
 
-from convergence.cmd.assembly import EngineProcess, Parts, open_transport
-from convergence.cmd.database import open_database
-from convergence.cmd.working import WorkerProcess
+from convergence.cmd.wiring.database import open_database
+from convergence.cmd.wiring.engine import EngineProcess
+from convergence.cmd.wiring.parts import Parts, open_transport
+from convergence.cmd.wiring.worker import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.core.rows import Stack
 from convergence.db.connections.counting import count

@@ -15,10 +15,11 @@ from typing import Any
 
 from oslo_context.context import RequestContext
 
-from convergence.cmd.assembly import EngineProcess, Parts, open_transport
-from convergence.cmd.database import open_database
-from convergence.cmd.observing import ObserverProcess
-from convergence.cmd.working import WorkerProcess
+from convergence.cmd.wiring.database import open_database
+from convergence.cmd.wiring.engine import EngineProcess
+from convergence.cmd.wiring.observer import ObserverProcess
+from convergence.cmd.wiring.parts import Parts, open_transport
+from convergence.cmd.wiring.worker import WorkerProcess
 from convergence.concurrency import sleep
 from convergence.config import LocalProviderSettings, ObserverSettings, Settings
 from convergence.core.observation import ObservationSource

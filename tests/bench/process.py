@@ -11,7 +11,7 @@ from convergence.cmd import api, engine, observer, worker
 from convergence.config import Settings
 
 if TYPE_CHECKING:
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
 
 COUNTS = 'CONVERGENCE_BENCH_COUNTS'
 """Environment variable with the directory in which each process keeps its counts."""
@@ -19,8 +19,8 @@ COUNTS = 'CONVERGENCE_BENCH_COUNTS'
 
 def open_parts(settings: Settings) -> Parts:
     """As always, with statements, commits and messages counted."""
-    from convergence.cmd.assembly import Parts, open_transport
-    from convergence.cmd.database import open_database
+    from convergence.cmd.wiring.database import open_database
+    from convergence.cmd.wiring.parts import Parts, open_transport
     from convergence.db.connections.counting import count
     from tests.bench.counting import Counters, counted
 

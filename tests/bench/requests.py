@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
-from convergence.cmd.api_process import ApiProcess
+from convergence.cmd.wiring.api import ApiProcess
 from convergence.config import ApiSettings
 from convergence.errors import ConvergenceError
 from tests.bench.installations import EMBEDDED, BenchmarkInstallation

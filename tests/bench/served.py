@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
-from convergence.cmd.api_process import ApiProcess
 from convergence.cmd.embedded import Embedded
+from convergence.cmd.wiring.api import ApiProcess
 from convergence.concurrency import Group, Lock
 from convergence.config import ApiSettings
 from convergence.errors import ConvergenceError

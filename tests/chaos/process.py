@@ -11,12 +11,12 @@ from convergence.config import Settings
 from tests.chaos import failpoints
 
 if TYPE_CHECKING:
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
 
 
 def open_parts(settings: Settings) -> Parts:
     """As always, with failpoints around each commit and each send."""
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
     from convergence.db.statements.store import Store
 
     points = failpoints.from_environment()

@@ -56,8 +56,8 @@ def clock(step):
     return functools.partial(next, itertools.count(0, step))
 
 
-def followed(server, shown, wanted=None, since=None, timeout_s=None):
-    scene = Scene(STACK, STACK_ID, wanted or {'web': 'T'})
+def followed(server, shown, desired=None, since=None, timeout_s=None):
+    scene = Scene(STACK, STACK_ID, desired or {'web': 'T'})
     return Follower(server, display_for(shown), timeout_s, clock(2.0)).follow(scene, since)
 
 

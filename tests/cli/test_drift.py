@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convergence.cli.exits import ExitCode
-from convergence.cmd.observing import ObserverProcess
+from convergence.cmd.wiring.observer import ObserverProcess
 
 TEMPLATE = """heat_template_version: 2018-08-31
 resources:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from convergence.api.server import HttpServer
 from convergence.cmd import convergence as command
-from convergence.cmd.api_process import make_application
+from convergence.cmd.wiring.api import make_application
 from convergence.config import ApiSettings
 from tests import keystone
 from tests.api.installation import TEMPLATE, installed

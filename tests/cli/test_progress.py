@@ -6,8 +6,8 @@ from convergence.cli.watch.progress import Line, OperationProgress, Part, Scene,
 from tests.cli.documents import STACK, STACK_ID, event, resource, stack_event
 
 
-def progress_of(wanted, existing, requires=None):
-    return OperationProgress(Scene(STACK, STACK_ID, wanted, existing, requires or {}))
+def progress_of(desired, existing, requires=None):
+    return OperationProgress(Scene(STACK, STACK_ID, desired, existing, requires or {}))
 
 
 def states(progress):
@@ -16,12 +16,12 @@ def states(progress):
 
 def test_a_resource_waits_is_made_and_is_done():
     progress = progress_of({'web': 'T', 'disk': 'T'}, {})
-    assert [(line.mood, line.took_s(9.0)) for line in progress.lines] == [(StateKind.WAITING, None)] * 2
+    assert [(line.state_kind, line.took_s(9.0)) for line in progress.lines] == [(StateKind.WAITING, None)] * 2
     progress.learn([event('web', 'CREATE_IN_PROGRESS')], 1.0)
     assert states(progress) == [('web', 'CREATE_IN_PROGRESS'), ('disk', '')]
     assert progress.lines[0].took_s(3.5) == 2.5
     progress.learn([event('web', 'CREATE_COMPLETE')], 4.0)
-    assert progress.lines[0].mood is StateKind.GOOD
+    assert progress.lines[0].state_kind is StateKind.GOOD
     assert progress.lines[0].took_s(99.0) == 3.0
 
 
@@ -50,7 +50,7 @@ def test_the_object_that_goes_is_told_from_the_one_that_replaces_it():
 def test_what_is_not_wanted_any_more_has_its_line_from_the_beginning():
     progress = progress_of({'web': 'T'}, {'web': 'T', 'disk': 'T'})
     assert [(progress.title(line), line.part) for line in progress.lines] == [
-        ('web', Part.WANTED),
+        ('web', Part.DESIRED),
         ('disk', Part.LEAVING),
     ]
     progress.learn([event('disk', 'DELETE_COMPLETE')], 1.0)
@@ -62,7 +62,7 @@ def test_a_failure_is_told_with_its_reason_and_a_retry_begins_anew():
     failed = event('web', 'CREATE_FAILED', reason='no room')
     progress.learn([event('web', 'CREATE_IN_PROGRESS')], 1.0)
     (change,) = progress.learn([failed], 2.0)
-    assert (change.mood, change.reason) == (StateKind.BAD, 'no room')
+    assert (change.state_kind, change.reason) == (StateKind.BAD, 'no room')
     progress.learn([event('web', 'UPDATE_IN_PROGRESS')], 7.0)
     assert progress.lines[0].took_s(8.0) == 1.0
 
@@ -98,7 +98,7 @@ def test_what_is_in_nested_stacks_is_shown_below_their_resource_while_that_is_at
     ]
     inside('group', 'CREATE_FAILED', None, 'web-1')  # its resource is gone already, and its place is remembered
     inside('any', 'CREATE_FAILED', None, 'nobody-knows')
-    assert [line.path for line in progress.lines if line.mood is StateKind.BAD] == ['web/group']
+    assert [line.path for line in progress.lines if line.state_kind is StateKind.BAD] == ['web/group']
     inside('web', 'CREATE_COMPLETE', '', STACK)
     assert [line.path for line in progress.lines] == ['web', 'disk']
 
@@ -135,8 +135,8 @@ def test_what_is_to_be_removed_waits_for_what_needs_it():
 
 
 def test_where_there_is_little_room_what_matters_is_shown_in_its_order():
-    done = [Line(f'done-{number}', 'T', Part.WANTED, 'CREATE_COMPLETE') for number in range(5)]
-    busy, bad = Line('busy', 'T', Part.WANTED, 'CREATE_IN_PROGRESS'), Line('bad', 'T', Part.WANTED, 'CREATE_FAILED')
+    done = [Line(f'done-{number}', 'T', Part.DESIRED, 'CREATE_COMPLETE') for number in range(5)]
+    busy, bad = Line('busy', 'T', Part.DESIRED, 'CREATE_IN_PROGRESS'), Line('bad', 'T', Part.DESIRED, 'CREATE_FAILED')
     lines = [done[0], busy, *done[1:4], bad, done[4]]
     assert choose(lines, 7) == lines
     assert choose(lines, 4) == [done[0], busy, bad]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.cmd.assembly import registry
+from convergence.cmd.wiring.parts import registry
 from convergence.config import ApiSettings
 from convergence.errors import ConfigurationError
 from tests.api.installation import settings

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy
 
 from convergence import errors
-from convergence.cmd.assembly import new_id
-from convergence.cmd.manage import main, parser
+from convergence.cmd.manage.command import main, parser
+from convergence.cmd.wiring.engine import new_id
 from convergence.credentials.model import CredentialsStatus, Method, StoredCredentials
 from convergence.db.connections.database import connect
 from convergence.db.repositories.credentials import CredentialRows

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from convergence import errors
-from convergence.cmd import manage_keys, manage_orphans
-from convergence.cmd.manage_orphans import orphans, unclaimed
+from convergence.cmd.manage import keys as manage_keys
+from convergence.cmd.manage import orphans as manage_orphans
+from convergence.cmd.manage.orphans import orphans, unclaimed
 from convergence.db.connections.database import connect
 from convergence.db.repositories.health import Level, examine
 from convergence.db.repositories.reads.inspection import Claims

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from convergence.cmd import memory
-from convergence.cmd.memory import collect_rarely
+from convergence.cmd.process import memory
+from convergence.cmd.process.memory import collect_rarely
 
 LONG_S = 60
 SCRIPT = """
 import sys, threading, time
 from convergence import errors
-from convergence.cmd import program
+from convergence.cmd.process import program
 
 class Service:
     def start(self): print('started', flush=True)

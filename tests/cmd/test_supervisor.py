@@ -13,7 +13,7 @@ import pytest
 LONG_S = 60
 SCRIPT = """
 import os, signal, sys, time
-from convergence.cmd.supervisor import Patience, Supervisor
+from convergence.cmd.process.supervisor import Patience, Supervisor
 
 def say(text):
     os.write(1, f'{text} {os.getpid()}\\n'.encode())

@@ -12,9 +12,9 @@ from typing import Any
 from falcon import testing
 from oslo_config import cfg
 
-from convergence.cmd.api_process import make_application
 from convergence.cmd.embedded import Embedded
-from convergence.cmd.keystone import issuer_of
+from convergence.cmd.wiring.api import make_application
+from convergence.cmd.wiring.keystone import issuer_of
 from convergence.config import ApiSettings, CredentialSettings, EngineSettings
 from convergence.credentials.issuing import Issuer
 from convergence.db.repositories.credentials import CredentialRows

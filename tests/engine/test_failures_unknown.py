@@ -50,7 +50,7 @@ def test_a_create_is_accepted_once(harness):
 def test_a_create_that_reaches_the_limit_is_accepted(harness):
     """In the second attempt the stack is one too many: it counts itself."""
     limits = harness.stacks._limits
-    harness.stacks._limits = type(limits)(max_stacks=1)
+    harness.stacks._limits = type(limits)(max_stacks_per_project=1)
     lose_the_answer(harness, NewStack)
     stack = harness.create(OLD)
     harness.run()

@@ -334,7 +334,8 @@ def test_what_an_older_traversal_has_parked_for_long_is_found_by_the_next_sweep(
     """F016: the message of the new traversal is lost; the sweep does not wait until the old pause is over."""
     pause_s = 900.0
     harness = Harness(
-        engine, pace=PollPolicy(pause_s, pause_s, park_after_s=-1.0, attempts=9, jitter=lambda low, high: pause_s)
+        engine,
+        pace=PollPolicy(pause_s, pause_s, park_after_s=-1.0, transient_attempts=9, jitter=lambda low, high: pause_s),
     )
     harness.reality.once['create', 'r'] = [fails(TransientFailure('busy'))]
     stack = harness.create({'r': OLD})

@@ -252,7 +252,7 @@ def test_a_project_has_no_more_stacks_than_it_may(harness):
         harness.reader,
         harness.compiler,
         harness.traversals,
-        StackLimits(max_stacks=1),
+        StackLimits(max_stacks_per_project=1),
         harness.new_id,
         harness.nested_stops.release,
     )

@@ -103,7 +103,7 @@ def test_the_constraint_of_the_guide_is_one(guide):
 
 def test_the_number_of_attempts_is_that_of_the_option(guide):
     (told,) = re.findall(r'``\[worker\] transient_attempts``\s+times \((\d+) unless', guide)
-    assert int(told) == WorkerSettings().transient_attempts == PollPolicy().attempts
+    assert int(told) == WorkerSettings().transient_attempts == PollPolicy().transient_attempts
 
 
 def test_every_answer_and_error_of_the_contract_is_in_the_guide(guide):

@@ -14,8 +14,8 @@ from oslo_config import cfg
 from sqlalchemy import update
 
 from convergence import config, errors
-from convergence.cmd import manage
-from convergence.cmd.database import open_bare, open_database
+from convergence.cmd.manage.command import main as manage
+from convergence.cmd.wiring.database import open_bare, open_database
 from convergence.config import SecretSettings, Settings
 from convergence.db.connections.database import connect
 from convergence.db.schema import migration

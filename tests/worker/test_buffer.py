@@ -50,7 +50,12 @@ class Moments:
 def a_worker(harness: Harness, moments: Moments, *, threads: int, max_inline_nodes: int = 100) -> WorkerService:
     """One with threads of its own."""
     options = WorkerOptions(
-        'host', '1', PollPolicy(poll_min_s=0.05), threads=threads, max_inline_nodes=max_inline_nodes, unattended_s=None
+        'host',
+        '1',
+        PollPolicy(poll_interval_min_s=0.05),
+        threads=threads,
+        max_inline_nodes=max_inline_nodes,
+        unattended_s=None,
     )
     timing = WorkerRuntime(call_later=moments.soon, clock=lambda: 0.0)
     worker = wire_worker(harness.ports, harness.dispatcher, harness.registry, harness, options, harness.new_id, timing)

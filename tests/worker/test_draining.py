@@ -21,7 +21,7 @@ from convergence.worker.wiring import wire_worker
 from tests.harness import Harness, things
 
 PATIENCE_S = 60.0
-QUICK = PollPolicy(poll_min_s=0.05)
+QUICK = PollPolicy(poll_interval_min_s=0.05)
 
 
 class Gate:
@@ -213,7 +213,7 @@ def test_a_check_whose_thread_starts_after_the_worker_was_told_to_stop_does_not_
 
 
 def test_a_call_that_failed_for_the_moment_is_repeated_by_another_worker(harness: Harness) -> None:
-    worker = a_worker(harness, pace=PollPolicy(poll_min_s=PATIENCE_S, park_after_s=10 * PATIENCE_S))
+    worker = a_worker(harness, pace=PollPolicy(poll_interval_min_s=PATIENCE_S, park_after_s=10 * PATIENCE_S))
     stack_id = harness.create({'r': 'x'})
     failing = threading.Event()
 

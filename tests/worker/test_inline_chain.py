@@ -19,7 +19,7 @@ from tests.engine.test_nested import CHILD, create, nested
 from tests.harness import Crash, Harness, emptied, things
 
 PATIENCE_S = 60.0
-QUICK = PollPolicy(poll_min_s=0.05)
+QUICK = PollPolicy(poll_interval_min_s=0.05)
 
 
 def chain(size: int) -> dict[str, Any]:

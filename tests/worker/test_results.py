@@ -23,7 +23,7 @@ from tests.harness import Harness
 
 TEN_MINUTES_S = 600.0
 PATIENCE_S = 60.0
-PATIENT = PollPolicy(poll_min_s=0.0, poll_max_s=0.0, park_after_s=1000.0, attempts=1)
+PATIENT = PollPolicy(poll_interval_min_s=0.0, poll_interval_max_s=0.0, park_after_s=1000.0, transient_attempts=1)
 
 
 class Outage:

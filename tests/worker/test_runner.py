@@ -152,7 +152,13 @@ class Around:
         return len(self.waited) > self.cancelled_after
 
 
-PACE = PollPolicy(poll_min_s=1.0, poll_max_s=4.0, park_after_s=10.0, attempts=3, jitter=lambda low, high: high)
+PACE = PollPolicy(
+    poll_interval_min_s=1.0,
+    poll_interval_max_s=4.0,
+    park_after_s=10.0,
+    transient_attempts=3,
+    jitter=lambda low, high: high,
+)
 CREATE = claim(
     Step.CREATE, Action.CREATE, held(replace(MADE, status=Status.IN_PROGRESS, physical_id=None, output=None))
 )
@@ -195,7 +201,7 @@ def test_a_long_action_is_polled_with_growing_pauses_and_its_id_stored_at_once()
     assert run(kind, CREATE, around) == Succeeded(Output('R', 'made'), 'made', MADE.data)
     assert len(around.waited) == 3
     assert around.waited == sorted(around.waited)
-    assert all(PACE.poll_min_s <= waited_s <= PACE.poll_max_s for waited_s in around.waited)
+    assert all(PACE.poll_interval_min_s <= waited_s <= PACE.poll_interval_max_s for waited_s in around.waited)
     assert [known.physical_id for known in around.recorded] == ['made']
     assert [(action, progress) for name, _, action, progress in kind.calls[1:]] == [
         (Action.CREATE, {'n': 0}),
@@ -335,7 +341,7 @@ def test_an_action_that_takes_longer_gives_its_thread_back():
     assert isinstance(result, Parked)
     assert sum(around.waited) <= PACE.park_after_s
     assert result.progress == {'n': len(around.waited)}
-    assert PACE.poll_min_s <= result.after_s <= PACE.poll_max_s
+    assert PACE.poll_interval_min_s <= result.after_s <= PACE.poll_interval_max_s
     assert result.physical_id == 'phys'
 
 

@@ -13,7 +13,7 @@ from convergence.worker.scheduler.timers import Timers
 from tests.harness import Harness
 from tests.reality import meanwhile, starts
 
-PATIENT = PollPolicy(poll_min_s=0.0, poll_max_s=0.0, park_after_s=1000.0, attempts=1)
+PATIENT = PollPolicy(poll_interval_min_s=0.0, poll_interval_max_s=0.0, park_after_s=1000.0, transient_attempts=1)
 
 
 @pytest.fixture

@@ -23,13 +23,13 @@ def _acted(
     api: Api,
     name: str,
     action: str,
-    wanted: str,
+    expected: str,
     given: dict[str, Any],
     output: ResultPrinter,
     options: Mapping[str, Any] | None = None,
 ) -> int:
     stack = api.stack(name)
-    return start_operation(stack, lambda: stack.act(action, options), wanted, Follow.of(given), output)
+    return start_operation(stack, lambda: stack.act(action, options), expected, Follow.of(given), output)
 
 
 @click.command(epilog=EPILOG)

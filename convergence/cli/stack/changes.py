@@ -133,7 +133,7 @@ def update(api: Api, output: ResultPrinter, name: str, template: str | None, exi
 @printing
 @connected
 def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[str, ...], **given: Any) -> int:
-    """Delete a stack and all its objects. On a terminal, asks for confirmation.
+    """Delete a stack and all its objects. On a terminal, the command needs confirmation.
 
     --leave skips an object that cannot be deleted, for example because its service is gone. The events and the status
     reason of the stack then name the object: type, physical id and token.
@@ -226,7 +226,7 @@ def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinte
     if start is None:
         click.echo(f'Stack {stack.name} is being deleted.', err=True)
         return ExitCode.OK
-    scene = Scene(stack.name, stack.id, {}, start.scene.wanted, start.scene.requires)
+    scene = Scene(stack.name, stack.id, {}, start.scene.desired, start.scene.requires)
     ending = watch(stack, start, scene, follow.timeout_s)
     code = print_result(stack, ending, DELETED, output)
     if leave and ending is not None and ending.state == DELETED:

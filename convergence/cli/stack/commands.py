@@ -59,7 +59,7 @@ def list_(
 ) -> None:
     """List the stacks of the project, the newest first."""
     flags = {'show_deleted': deleted, 'show_nested': nested, 'show_hidden': hidden}
-    query: dict[str, Any] = {**selection, **{name: 'true' for name, wanted in flags.items() if wanted}}
+    query: dict[str, Any] = {**selection, **{name: 'true' for name, is_set in flags.items() if is_set}}
     found = api.get('stacks', **query)
     output.listing(STACK_COLUMNS, found['stacks'])
 
@@ -227,7 +227,7 @@ def graph(api: Api, name: str, form: str, nested_depth: int | None) -> None:
 @STACK
 @click.option(
     '--for',
-    'wanted',
+    'expected',
     metavar='STATE',
     default='',
     help='Expected final state, such as UPDATE_COMPLETE. Another state gives exit code 1.',
@@ -240,7 +240,7 @@ def graph(api: Api, name: str, form: str, nested_depth: int | None) -> None:
 )
 @printing
 @connected
-def wait(api: Api, output: ResultPrinter, name: str, wanted: str, wait_timeout: float | None) -> int:
+def wait(api: Api, output: ResultPrinter, name: str, expected: str, wait_timeout: float | None) -> int:
     """Wait until the running operation ends.
 
     Without --for, every state ..._COMPLETE except ROLLBACK_COMPLETE counts as success.
@@ -253,4 +253,6 @@ def wait(api: Api, output: ResultPrinter, name: str, wanted: str, wait_timeout: 
             begun = number
     since = str(past[begun - 1]['id']) if begun else None
     scene = scene_of(found)
-    return print_result(found, watch(found, OperationStart(scene, since), scene, wait_timeout), wanted.upper(), output)
+    return print_result(
+        found, watch(found, OperationStart(scene, since), scene, wait_timeout), expected.upper(), output
+    )

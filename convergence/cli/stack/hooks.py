@@ -43,18 +43,18 @@ def list_(api: Api, output: ResultPrinter, name: str, nested_depth: int | None) 
 @RESOURCES
 @click.option(
     '--hook',
-    'wanted',
+    'hook_name',
     type=click.Choice([each.value for each in Hook]),
     help='Hook to clear.  [default: the hook at which the resource waits]',
 )
 @connected
-def clear(api: Api, name: str, resources: tuple[str, ...], wanted: str | None) -> None:
+def clear(api: Api, name: str, resources: tuple[str, ...], hook_name: str | None) -> None:
     """Clear the hooks of resources, so that the operation continues.
 
     Name a resource of a nested stack by its path, for example group/0/server. "*" matches any part of a name.
     """
     stack = api.stack(name)
-    for each in _waiting(stack, resources, wanted):
+    for each in _waiting(stack, resources, hook_name):
         # An entry of a nested stack has the id of that stack.
         of = StackClient(api, _stack_name(each), str(each['stack_id'])) if 'stack_id' in each else stack
         path = str(each['resource_name'])
@@ -62,10 +62,10 @@ def clear(api: Api, name: str, resources: tuple[str, ...], wanted: str | None) -
         click.echo(f'Hook {each["hook"]} of {path} is cleared.', err=True)
 
 
-def _waiting(stack: StackClient, resources: tuple[str, ...], wanted: str | None) -> list[Document]:
+def _waiting(stack: StackClient, resources: tuple[str, ...], hook_name: str | None) -> list[Document]:
     """Return the selected resources, each with its hook.
 
-    :param wanted: the hook; None: the hook at which the resource waits.
+    :param hook_name: the hook; None: the hook at which the resource waits.
     :raises NotFound: a resource waits at no hook. Nothing is cleared then.
     """
     depth = max(each.count('/') for each in resources)
@@ -74,9 +74,9 @@ def _waiting(stack: StackClient, resources: tuple[str, ...], wanted: str | None)
     idle: list[str] = []
     for pattern in resources:
         fitting = [each for each in paused if _fits(str(each['resource_name']), pattern)]
-        if not fitting and wanted and not depth:
+        if not fitting and hook_name and not depth:
             fitting = [{'resource_name': pattern}]  # The server reports the error.
-        found |= {str(each['resource_name']): {**each, 'hook': wanted or each.get('hook')} for each in fitting}
+        found |= {str(each['resource_name']): {**each, 'hook': hook_name or each.get('hook')} for each in fitting}
         idle += [] if fitting else [pattern]
     if idle:
         known = ', '.join(f'{each["resource_name"]} ({each["hook"]})' for each in paused) or 'none'

@@ -237,8 +237,8 @@ def refer(server: TemplateServer, params: lsp.ReferenceParams) -> list[lsp.Locat
     found = _named(document, line, column)
     if found is None:
         return []
-    wanted = [each for each in found[0].everywhere(found[1]) if params.context.include_declaration or not each.declares]
-    return [lsp.Location(document.uri, _of_occurrence(document, each)) for each in wanted]
+    shown = [each for each in found[0].everywhere(found[1]) if params.context.include_declaration or not each.declares]
+    return [lsp.Location(document.uri, _of_occurrence(document, each)) for each in shown]
 
 
 def prepare_rename(server: TemplateServer, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:

@@ -78,7 +78,7 @@ class PlainLines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing: lines stay as they are."""
+        """Do nothing: printed lines stay."""
 
     def show(self, progress: OperationProgress, changes: Sequence[Line], now_s: float, note: str = '') -> None:
         """Print the changes."""
@@ -91,7 +91,7 @@ class PlainLines:
         for line in changes:
             kind = line.type or ('' if line.above else 'the stack')
             text = f'  {now_s:6.1f} s  {_placed(progress, line):<14}  {kind:<30}  {line.state}'
-            if (line.mood is StateKind.BAD and line.reason) or (kind == 'the stack' and _news(line)):
+            if (line.state_kind is StateKind.BAD and line.reason) or (kind == 'the stack' and _news(line)):
                 text = f'{text}  {" ".join(line.reason.split())}'
             self._console.print(Text(printable(text)), soft_wrap=True)
         for line in progress.lines:
@@ -129,7 +129,7 @@ def tree(progress: OperationProgress, now_s: float, room: int, *, plain: bool = 
     shown.add_column(no_wrap=True, justify='right', min_width=7, style='dim')
     shown.add_column(no_wrap=True, style='dim', overflow='ellipsis')
     own = [line for line in progress.lines if not line.depth]
-    done = sum(line.mood is StateKind.GOOD for line in own)
+    done = sum(line.state_kind is StateKind.GOOD for line in own)
     counted = f'{done} of {len(own)}' if own else ''
     stack = progress.stack
     shown.add_row(Text(stack.name, 'bold'), counted, _state(stack, ''), _seconds(now_s), Text(printable(_news(stack))))
@@ -168,22 +168,22 @@ def choose(lines: Sequence[Line], room: int) -> list[Line]:
     if len(lines) <= room:
         return list(lines)
     urgency = {StateKind.BAD: 0, StateKind.BUSY: 1, StateKind.WAITING: 2, StateKind.GOOD: 3}
-    ranked = sorted(range(len(lines)), key=lambda index: (urgency[lines[index].mood], index))
+    ranked = sorted(range(len(lines)), key=lambda index: (urgency[lines[index].state_kind], index))
     return [lines[index] for index in sorted(ranked[: room - 1])]
 
 
 def _news(stack: Line) -> str:
     """Return a remark on the operation: it is being cancelled, or only deletes leftovers."""
-    is_news = stack.mood is StateKind.BUSY and not stack.reason.endswith(' started')
+    is_news = stack.state_kind is StateKind.BUSY and not stack.reason.endswith(' started')
     return ' '.join(stack.reason.split()) if is_news else ''
 
 
 def _remark(progress: OperationProgress, line: Line) -> str:
-    if line.mood is StateKind.BAD:
+    if line.state_kind is StateKind.BAD:
         return ' '.join(line.reason.split())
-    if line.mood is StateKind.BUSY and progress.outside(line):
+    if line.state_kind is StateKind.BUSY and progress.outside(line):
         return OUTSIDE
-    if line.mood is StateKind.WAITING and (others := progress.waits_for(line)):
+    if line.state_kind is StateKind.WAITING and (others := progress.waits_for(line)):
         more = f' and {len(others) - 2} more' if len(others) > 2 else ''
         return f'{"needs" if progress.is_over else "waits for"} {", ".join(others[:2])}{more}'
     return ''
@@ -199,7 +199,7 @@ def _idle(progress: OperationProgress, line: Line) -> str:
 
 
 def _state(line: Line, idle: str) -> Text:
-    return Text(line.state or idle, STYLES[line.mood])
+    return Text(line.state or idle, STYLES[line.state_kind])
 
 
 def _seconds(seconds: float) -> str:

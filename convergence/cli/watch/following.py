@@ -67,7 +67,7 @@ def scene_of(stack: StackClient, before: Scene | None = None, *, deleting: bool 
     planned = frozenset(
         str(node['name']) for node in graph['nodes'] if node.get('is_planned') or _is_untouched(node.get('status'))
     )
-    return Scene(stack.name, stack.id, types, before.wanted if before is not None else {}, requires, planned, outside)
+    return Scene(stack.name, stack.id, types, before.desired if before is not None else {}, requires, planned, outside)
 
 
 def _is_untouched(status: str | None) -> bool:

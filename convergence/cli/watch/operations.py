@@ -33,26 +33,26 @@ class Follow:
 def follow_operation(
     stack: StackClient,
     start: OperationStart,
-    wanted: str,
+    expected: str,
     follow: Follow,
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
 ) -> int:
     """Follow a started operation to its end, and print the result. Return the exit code.
 
-    :param wanted: the expected final state, or `ANY`.
+    :param expected: the expected final state, or `ANY`.
     :param document: returns the document to print; None: the stack.
     """
     ending = watch(stack, start, scene_of(stack, start.scene), follow.timeout_s)
-    if wanted == ANY and ending is not None:
-        wanted = ending.state
-    return print_result(stack, ending, wanted, output, document)
+    if expected == ANY and ending is not None:
+        expected = ending.state
+    return print_result(stack, ending, expected, output, document)
 
 
 def start_operation(
     stack: StackClient,
     begin: Callable[[], Any],
-    wanted: str,
+    expected: str,
     follow: Follow,
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
@@ -60,12 +60,12 @@ def start_operation(
     """Start an operation on an existing stack, and follow it with ``--wait``. Return the exit code.
 
     :param begin: sends the request.
-    :param wanted: the expected final state, or `ANY`.
+    :param expected: the expected final state, or `ANY`.
     :param document: returns the document to print; None: the stack.
     """
     start = before(stack) if follow.wait else None
     begin()
     if start is not None:
-        return follow_operation(stack, start, wanted, follow, output, document)
+        return follow_operation(stack, start, expected, follow, output, document)
     output.record(document() if document is not None else stack_summary(stack.show()))
     return ExitCode.OK

@@ -14,7 +14,7 @@ STARTED, OVER = '_IN_PROGRESS', ('_COMPLETE', '_FAILED')
 class Part(StrEnum):
     """The object of a line: the desired one of a name, or an old one to delete."""
 
-    WANTED = 'WANTED'
+    DESIRED = 'DESIRED'
     LEAVING = 'LEAVING'
 
 
@@ -46,7 +46,7 @@ class Line:
 
     @property
     def depth(self) -> int:
-        """The number of nested stacks around the resource."""
+        """The depth of its nested stack; 0 at the top."""
         return self.above.count('/') + 1 if self.above else 0
 
     @property
@@ -55,7 +55,7 @@ class Line:
         return f'{self.above}/{self.name}' if self.above else self.name
 
     @property
-    def mood(self) -> StateKind:
+    def state_kind(self) -> StateKind:
         """The kind of the state."""
         if not self.state:
             return StateKind.WAITING
@@ -83,7 +83,7 @@ class Line:
 class Scene:
     """The resources of a stack at the start of an operation.
 
-    :param wanted: the types of the desired resources by name, in the order of display; empty for a delete.
+    :param desired: the types of the desired resources by name, in the order of display; empty for a delete.
     :param existing: the types of the existing resources by name.
     :param requires: the dependencies of each resource, by name.
     :param planned: the desired resources that the operation visits; the others are unchanged.
@@ -92,7 +92,7 @@ class Scene:
 
     stack_name: str
     stack_id: str
-    wanted: Mapping[str, str] = field(default_factory=dict)
+    desired: Mapping[str, str] = field(default_factory=dict)
     existing: Mapping[str, str] = field(default_factory=dict)
     requires: Mapping[str, Sequence[str]] = field(default_factory=dict)
     planned: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ class OperationProgress:
     """
 
     def __init__(self, scene: Scene) -> None:
-        self.stack = Line(scene.stack_name, '', Part.WANTED)
+        self.stack = Line(scene.stack_name, '', Part.DESIRED)
         self.last_event: str | None = None
         self.is_over = self.went_well = False
         self._scene = scene
@@ -116,10 +116,10 @@ class OperationProgress:
         self._lines: dict[tuple[str, str, Part], Line] = {}
         self._names: dict[str, dict[str, None]] = {}  # In the order of display, by the path of the stack.
         self._paths: dict[str, str] = {}  # By the name of the stack.
-        for name, kind in scene.wanted.items():
-            self._line('', name, kind, Part.WANTED)
+        for name, kind in scene.desired.items():
+            self._line('', name, kind, Part.DESIRED)
         for name, kind in scene.existing.items():
-            if name not in scene.wanted:
+            if name not in scene.desired:
                 self._line('', name, kind, Part.LEAVING)
         self._needed_by: dict[str, list[str]] = {}
         for name, required in scene.requires.items():
@@ -139,7 +139,7 @@ class OperationProgress:
         for name in self._names.get(above, ()):
             own = [self._lines[key] for part in Part if (key := (above, name, part)) in self._lines]
             found += own
-            if any(line.mood in (StateKind.BUSY, StateKind.BAD) for line in own):
+            if any(line.state_kind in (StateKind.BUSY, StateKind.BAD) for line in own):
                 found += self._inside(own[0].path)
         return found
 
@@ -152,12 +152,12 @@ class OperationProgress:
     def width(self) -> int:
         """The maximum length of a title in characters."""
         names = map(len, self._names.get('', ()))
-        doubled = self._scene.wanted.keys() & self._scene.existing.keys()
+        doubled = self._scene.desired.keys() & self._scene.existing.keys()
         return max(names, default=0) + (len(OLD) if doubled else 0)
 
     def title(self, line: Line) -> str:
         """Return the unique title of a line."""
-        doubled = line.part is Part.LEAVING and (line.above, line.name, Part.WANTED) in self._lines
+        doubled = line.part is Part.LEAVING and (line.above, line.name, Part.DESIRED) in self._lines
         return f'{line.name}{OLD}' if doubled else line.name
 
     def outside(self, line: Line) -> str:
@@ -181,7 +181,7 @@ class OperationProgress:
 
         If there are none of either, return the ready ones.
         """
-        edges = self._scene.requires if line.part is Part.WANTED else self._needed_by
+        edges = self._scene.requires if line.part is Part.DESIRED else self._needed_by
         found: dict[StateKind, list[str]] = {StateKind.BUSY: [], StateKind.BAD: [], StateKind.WAITING: []}
         seen, waiting = {line.name}, list(edges.get(line.name, ()))
         while waiting:
@@ -191,18 +191,20 @@ class OperationProgress:
             seen.add(name)
             waiting += edges.get(name, ())
             other = self._lines.get(('', name, line.part))
-            if other is not None and other.mood in (StateKind.BUSY, StateKind.BAD):
-                found[other.mood].append(name)
+            if other is not None and other.state_kind in (StateKind.BUSY, StateKind.BAD):
+                found[other.state_kind].append(name)
             elif other is not None and self._is_next(other, edges):
                 found[StateKind.WAITING].append(name)
         return [*found[StateKind.BUSY], *found[StateKind.BAD]] or found[StateKind.WAITING]
 
     def _is_next(self, line: Line, edges: Mapping[str, Sequence[str]]) -> bool:
         """Return True if a waiting resource is ready."""
-        if line.mood is not StateKind.WAITING or (line.part is Part.WANTED and line.name not in self._scene.planned):
+        if line.state_kind is not StateKind.WAITING or (
+            line.part is Part.DESIRED and line.name not in self._scene.planned
+        ):
             return False
         others = (self._lines.get(('', name, line.part)) for name in edges.get(line.name, ()))
-        return all(other is None or other.mood is StateKind.GOOD for other in others)
+        return all(other is None or other.state_kind is StateKind.GOOD for other in others)
 
     def learn(self, events: Iterable[Mapping[str, Any]], now_s: float) -> list[Line]:
         """Process events in their order. Known events change nothing.
@@ -243,8 +245,8 @@ class OperationProgress:
             name, above = str(event['resource_name']), self._above(event)
             if above is None:
                 return None
-            part = Part.LEAVING if state.startswith('DELETE_') else Part.WANTED
-            kind = '' if above else self._scene.wanted.get(name) or self._scene.existing.get(name, '')
+            part = Part.LEAVING if state.startswith('DELETE_') else Part.DESIRED
+            kind = '' if above else self._scene.desired.get(name) or self._scene.existing.get(name, '')
             line = self._line(above, name, kind, part)
         line.enter(state, str(event.get('resource_status_reason') or ''), now_s)
         return replace(line)

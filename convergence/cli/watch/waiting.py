@@ -13,7 +13,7 @@ from rich.text import Text
 from convergence.cli.arguments import CommandT
 from convergence.cli.connection.client import StackClient
 from convergence.cli.exits import CommandFailed, ExitCode
-from convergence.cli.output import ResultPrinter, mood, printable
+from convergence.cli.output import ResultPrinter, printable, state_style
 from convergence.cli.watch.display import display_for
 from convergence.cli.watch.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
 from convergence.cli.watch.progress import Scene
@@ -58,24 +58,24 @@ def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: fl
 def print_result(
     stack: StackClient,
     ending: Ending | None,
-    wanted: str,
+    expected: str,
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
 ) -> int:
     """Print the result of an operation and the stack. Return the exit code.
 
-    :param wanted: the expected final state; empty: every state except failures.
+    :param expected: the expected final state; empty: every state except failures.
     :param document: returns the document to print; None: the stack.
     """
     if ending is None:
         return ExitCode.INTERRUPTED
     shown = console()
-    good = ending.state == wanted if wanted else is_good(ending.state)
+    good = ending.state == expected if expected else is_good(ending.state)
     text = Text.assemble(
         'Stack ',
         (printable(stack.name), 'bold'),
         ' is ',
-        (ending.state, mood(ending.state)),
+        (ending.state, state_style(ending.state)),
         f' after {ending.took_s:.1f} s.',
     )
     shown.print(text, soft_wrap=True)

@@ -73,7 +73,7 @@ class DriftRepairs:
                 LOG.info('Repair of stack %s postponed: %s', stack.name, error)
                 # Otherwise each sweep would find it first again, and repairs that cannot begin would keep others
                 # waiting.
-                self._rows.repair_put_off([each.known.row.id for each in drifted], self._options.first_pause_s)
+                self._rows.repair_put_off([each.known.row.id for each in drifted], self._options.repair_pause_s)
         return attended
 
     def _attend(self, stack: Stack, drifted: Sequence[Drifted]) -> bool:
@@ -84,7 +84,7 @@ class DriftRepairs:
         if not repairable:
             return bool(hopeless)
         self._traversals.start(stack, self._request(stack, repairable))
-        first_s = self._options.first_pause_s
+        first_s = self._options.repair_pause_s
         pauses_s = (repair_pause_s(first_s, each.known.observation.repairs + 1) for each in repairable)
         self._rows.repair_begun(list(zip((each.known.row for each in repairable), pauses_s, strict=True)))
         return True
@@ -98,7 +98,7 @@ class DriftRepairs:
         shown = ', '.join(names[:NAMED]) + (' and more' if len(names) > NAMED else '')
         visits = [self._top(stack, each) for each in drifted]
         attempt = 1 + max(each.known.observation.repairs for each in drifted)
-        cause = cause_of(f'{shown} changed outside of the stack', attempt, self._options.attempts)
+        cause = cause_of(f'{shown} changed outside of the stack', attempt, self._options.repair_attempts)
         seen = {each.known.row.id: each.known.row.fence for each in drifted if each.known.row.stack_id == stack.id}
 
         def as_seen(view: PlanView) -> None:
@@ -128,7 +128,7 @@ class DriftRepairs:
     def _why_not(self, drifted: Drifted) -> str:
         """The reason to repair an object no longer; empty: it is repaired."""
         seen, row = drifted.known.observation, drifted.known.row
-        if seen.repairs >= self._options.attempts:
+        if seen.repairs >= self._options.repair_attempts:
             return f'it was repaired {seen.repairs} times and keeps changing: another program changes it'
         if row.definition is not None and row.definition.external_id is not None:
             return 'its object belongs to others, and is never changed'

@@ -74,7 +74,7 @@ class FailedRepairs:
         if stack is None or failed is None or not 0 < failed.repair_attempt <= len(self._pauses):
             raise Overtaken(f'stack {stack_id} has moved on')
         attempt = failed.repair_attempt + 1
-        cause = cause_of(failed.cause, attempt, self._options.attempts)
+        cause = cause_of(failed.cause, attempt, self._options.repair_attempts)
         drifted = [
             each.row
             for each in self._rows.known([stack.id], drifted=True)
@@ -93,7 +93,7 @@ class FailedRepairs:
         request = repair_of(self._compiler, stack, [row.name for row in drifted], cause, attempt=attempt, also=may)
         LOG.info('Retrying the failed repair of stack %s: %s', stack.name, cause)
         self._traversals.start(stack, request)
-        pause_s = repair_pause_s(self._options.first_pause_s, attempt)
+        pause_s = repair_pause_s(self._options.repair_pause_s, attempt)
         concerned = {**broken, **{row.id: row for row in drifted}}
         self._rows.repair_begun([(row, pause_s) for row in concerned.values()])
 

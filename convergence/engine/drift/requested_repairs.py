@@ -20,25 +20,24 @@ from convergence.engine.operations.stacks import Stacks
 from convergence.engine.reads.formats import identity
 from convergence.engine.traversals.refusals import may_repair
 from convergence.engine.traversals.traversals import ROUNDS, Overtaken, Traversals
+from convergence.settings import EngineSettings
+
+_SETTINGS = EngineSettings()
 
 _COUNTED = ' (repair '
 
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """Limits of repairs.
+    """How often objects are repaired; see the options of ``[engine]`` of the same names."""
 
-    :param attempts: maximum number of repairs of one object in a row before it is given up.
-    :param first_pause_s: seconds from the first to the second; twice as many each time.
-    """
-
-    attempts: int = 5
-    first_pause_s: float = 10.0
+    repair_attempts: int = _SETTINGS.repair_attempts
+    repair_pause_s: float = _SETTINGS.repair_pause_s
 
     @property
     def pauses(self) -> tuple[float, ...]:
         """Pauses in seconds after the first failed repair, after the second, and so on."""
-        return tuple(repair_pause_s(self.first_pause_s, each) for each in range(1, self.attempts))
+        return tuple(repair_pause_s(self.repair_pause_s, each) for each in range(1, self.repair_attempts))
 
 
 def cause_of(what: str, attempt: int, most: int) -> str:
@@ -108,8 +107,7 @@ class ResourceRepairs:
         """Begin to compare one resource, and its dependents, with reality, and to repair drift; the stack.
 
         It begins under any drift policy, also without an observation. The count of earlier repairs starts again, so a
-        resource
-        that was given up can be repaired again.
+        resource that was given up can be repaired again.
 
         :raises ActionInProgress: another operation of the stack is in progress.
         :raises ResourceNotFound: its goal has no such resource.
@@ -155,6 +153,6 @@ class ResourceRepairs:
         if not types.nests(row.type) and not types.get(row.type).implements('observe'):
             raise errors.NotSupported(
                 f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not observe '
-                'its objects. If the object is broken, mark the resource unhealthy and update the stack.'
+                'its objects. If the object is broken, mark it unhealthy and update the stack.'
             )
         return row

@@ -10,7 +10,10 @@ from convergence import errors
 from convergence.core.changes import StackChange
 from convergence.core.model import DriftPolicy
 from convergence.resources.reading import did_you_mean
+from convergence.settings import EngineSettings, LimitSettings
 from convergence.template.functions.base import type_name
+
+_ENGINE, _LIMITS = EngineSettings(), LimitSettings()
 
 _OFFERED = (
     'timeout_mins',
@@ -39,16 +42,12 @@ _KNOWN_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class StackLimits:
-    """Limits of a project. None: no limit.
+    """The limits of operations on stacks; see the options of ``[limits]`` and ``[engine]`` of the same names."""
 
-    :param may_adopt: True if a stack may be made from existing objects.
-    :param cancel_patience_s: seconds that running actions have to finish after a cancel.
-    """
-
-    max_stacks: int | None = 512
-    timeout_mins: int = 60
-    may_adopt: bool = False
-    cancel_patience_s: float = 600.0
+    max_stacks_per_project: int | None = _LIMITS.max_stacks_per_project
+    stack_timeout_mins: int = _LIMITS.stack_timeout_mins
+    enable_stack_adopt: bool = _ENGINE.enable_stack_adopt
+    cancel_patience_s: float = _ENGINE.cancel_patience_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Stacks:
         With ``adopt_stack_data`` in `args` the stack takes the objects over that these data name, and makes none.
         """
         options = StackOptions.of(args)
-        adoption = _adoption(options, may_adopt=self._limits.may_adopt)
+        adoption = _adoption(options, may_adopt=self._limits.enable_stack_adopt)
         if adoption is not None:
             given = adoption.over(self.compiler.submissions.environment(params or {}), files)
             template, params, files = given.template, given.environment, given.files
@@ -128,8 +128,7 @@ class Stacks:
         """Accept a new goal for a stack, at any time; its identity.
 
         With ``existing`` in `args`, the parts that are not given stay unchanged. Without it, tags that are not given
-        are
-        removed.
+        are removed.
         """
         options = StackOptions.of(args)
         if not options.existing and options.tags is None:
@@ -221,9 +220,8 @@ class Stacks:
         """Stop the operation in progress and, on request, go back to the last good template.
 
         `convergence.core.operation_table` defines the result. An operation that no rollback reverses (a delete, a
-        check,
-        a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running actions
-        have `StackLimits.cancel_patience_s` to end before they are stopped.
+        check, a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running
+        actions have `StackLimits.cancel_patience_s` to end before they are stopped.
 
         :param now: stop running actions at once; a rollback always does.
         :raises NotSupported: nothing is in progress, or the goal is already in service.
@@ -311,7 +309,7 @@ class Stacks:
             template_id=None,
             last_good_template_id=None,
             traversal_id=None,
-            timeout_mins=options.timeout_mins or self._limits.timeout_mins,
+            timeout_mins=options.timeout_mins or self._limits.stack_timeout_mins,
             disable_rollback=True if options.disable_rollback is None else options.disable_rollback,
             drift_policy=options.drift_policy or DriftPolicy.REPORT,
             created_at=0.0,
@@ -319,7 +317,7 @@ class Stacks:
         )
 
     def _may_create(self, view: PlanView) -> None:
-        most = self._limits.max_stacks
+        most = self._limits.max_stacks_per_project
         if most is not None and view.stack_count >= most:
             raise errors.RequestLimitExceeded(
                 f'You have reached the maximum stacks per project, {most} '

@@ -290,26 +290,26 @@ class Misplaced(Function):
         raise EvaluationFailed(f'The function "{self._name}" is invalid in this context: a condition cannot use it.')
 
 
-def wrong_keys(message: str, given: Iterable[str], wanted: Sequence[str]) -> EvaluationFailed:
+def wrong_keys(message: str, given: Iterable[str], known: Sequence[str]) -> EvaluationFailed:
     """Return the error of a function that needs certain keys, with the first unknown key.
 
     :param message: the requirement, without a full stop.
-    :param wanted: the known keys, required ones first.
+    :param known: the known keys, required ones first.
     """
-    unknown = [key for key in given if key not in wanted]
+    unknown = [key for key in given if key not in known]
     named = f', not {unknown[0][:80]}' if unknown else ''
-    failed = EvaluationFailed(f'{message}{named}.{nearly(unknown, [key for key in wanted if key not in given])}')
+    failed = EvaluationFailed(f'{message}{named}.{nearly(unknown, [key for key in known if key not in given])}')
     failed.key = unknown[0] if unknown else ''
     return failed
 
 
-def nearly(given: Iterable[str], wanted: Iterable[str]) -> str:
+def nearly(given: Iterable[str], known: Iterable[str]) -> str:
     """Return `` Did you mean "…"?`` if a given key is similar to a missing one.
 
     :param given: keys of the user; only the first few short ones are compared.
     """
     given = list(itertools.islice(given, 10))
-    missing = [name for name in wanted if name not in given]
+    missing = [name for name in known if name not in given]
     for name in given:
         close = difflib.get_close_matches(name, missing, n=1) if len(name) <= 32 else []
         if close:

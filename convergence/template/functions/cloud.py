@@ -144,7 +144,7 @@ class Select(Function):
 
     @override
     def check(self, argument: Json) -> None:
-        """Require an index or key, and what to select from."""
+        """Require an index or key, and a list or map."""
         if is_call(argument):
             return
         if not isinstance(argument, list) or len(argument) != 2:

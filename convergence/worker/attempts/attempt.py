@@ -19,7 +19,10 @@ from convergence.resources.nested import NestedType
 from convergence.resources.nesting import FutureStack
 from convergence.resources.performing import poll_deletion
 from convergence.resources.storable import MOST_BYTES, carried, checked, text_of
+from convergence.settings import WorkerSettings
 from convergence.values import replace
+
+_SETTINGS = WorkerSettings()
 
 LOG = logging.getLogger(__name__)
 
@@ -57,15 +60,15 @@ class CallPostponed(Exception):
 class PollPolicy:
     """How patiently actions are polled. All times in seconds.
 
-    :param park_after_s: after so much polling, an action gives its thread back and waits in its row.
-    :param attempts: how often a call that fails for the moment is made, where neither template nor type says so.
+    Fields with the name of an option of ``[worker]`` hold its value.
+
     :param jitter: chooses a time between two, so that workers do not repeat their calls all at once.
     """
 
-    poll_min_s: float = 0.2
-    poll_max_s: float = 30.0
-    park_after_s: float = 2.0
-    attempts: int = 5
+    poll_interval_min_s: float = _SETTINGS.poll_interval_min_s
+    poll_interval_max_s: float = _SETTINGS.poll_interval_max_s
+    park_after_s: float = _SETTINGS.park_after_s
+    transient_attempts: int = _SETTINGS.transient_attempts
     jitter: Callable[[float, float], float] = random.uniform
 
 
@@ -156,11 +159,11 @@ def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
 def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> float:
     """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
     if answer.poll_after_s is not None and answer.is_told:
-        return max(answer.poll_after_s, pace.poll_min_s)
+        return max(answer.poll_after_s, pace.poll_interval_min_s)
     if answer.poll_after_s is not None:
         # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
-        return min(max(answer.poll_after_s, pace.poll_min_s), pace.poll_max_s)
-    return min(max(pace.poll_min_s, attempt.age_s / 4), pace.poll_max_s)
+        return min(max(answer.poll_after_s, pace.poll_interval_min_s), pace.poll_interval_max_s)
+    return min(max(pace.poll_interval_min_s, attempt.age_s / 4), pace.poll_interval_max_s)
 
 
 def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
@@ -169,7 +172,9 @@ def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
     pending = attempt.claim.pending
     if pending is not None and attempt.claim.action is not Action.DELETE:
         definition = pending.definition
-    own = attempt.kind.retry.over(RetryPolicy(pace.attempts, 2 * pace.poll_min_s, pace.poll_max_s))
+    own = attempt.kind.retry.over(
+        RetryPolicy(pace.transient_attempts, 2 * pace.poll_interval_min_s, pace.poll_interval_max_s)
+    )
     return own if definition is None or definition.retry is None else definition.retry.over(own)
 
 

@@ -25,8 +25,7 @@ from convergence.db.transaction import Committed, Following, Transactions
 from convergence.errors import Conflict, ConvergenceError
 from convergence.values import replace
 from convergence.worker.checks.assess import Assessor, Evaluated, Heavy
-from convergence.worker.checks.unsaved_results import PendingResult, UnsavedResults
-from convergence.worker.upkeep.result_journal import LOST
+from convergence.worker.checks.unsaved_results import LOST, PendingResult, UnsavedResults
 
 LOG = logging.getLogger(__name__)
 

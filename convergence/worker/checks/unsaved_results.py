@@ -30,6 +30,9 @@ REFUSALS = 3
 LAGS_AT_MOST_S = 60.0
 """After so many seconds in which nothing but an older state of the row was shown, the database has lost the claim."""
 
+LOST = 'the database has lost what was done to it last, as after a fail-over'
+"""The status reason of a row whose claim the database has lost."""
+
 TOLD_EVERY_S = 60.0
 """How often the log says that a result is still not stored."""
 

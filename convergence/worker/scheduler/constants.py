@@ -18,13 +18,13 @@ Threads of this worker run most of these nodes by then, as the next ones of thei
 """
 
 HORIZON_S = 1.0
-"""Time span of the throughput of this worker: it keeps as many nodes of nested stacks as it ran in the last second.
+"""Time span for which this worker keeps nodes of nested and parent stacks: as many as its threads run meanwhile.
 
-Other workers would not start them sooner, and nodes that stay here cost no message.
+Other workers would hardly start them sooner, and nodes that stay here cost no message.
 """
 
-MAX_THROUGHPUT = 1000
-"""Nodes per second that are counted at most: far more than one process can run."""
+THROUGHPUT_NODES = 64
+"""The last nodes by which the throughput is known: eight for each of the usual eight threads."""
 
 BACKLOG_PER_THREAD = 2
 """Waiting nodes per thread up to which this worker takes a single node without a message, whatever its throughput."""

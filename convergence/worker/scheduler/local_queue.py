@@ -54,10 +54,13 @@ class LocalQueue:
                 self._requeue_refused()
         return taken
 
-    def put_if_room(self, check: Check) -> bool:
-        """Let one node wait for a thread, unless many wait already; return True if it waits."""
+    def put_if_room(self, check: Check, reach: int = 0) -> bool:
+        """Let one node wait for a thread, unless many wait already; return True if it waits.
+
+        :param reach: how many nodes the threads run soon.
+        """
         now = self.threads.occupancy()
-        has_room = now.waiting < BACKLOG_PER_THREAD * now.threads and not self.is_draining()
+        has_room = now.waiting < max(BACKLOG_PER_THREAD * now.threads, reach) and not self.is_draining()
         return has_room and self.put([check])
 
     # --- how full it is ---------------------------------------------------------------------------------------

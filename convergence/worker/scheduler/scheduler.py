@@ -34,10 +34,10 @@ from convergence.worker.scheduler.constants import (
     BUFFER_S,
     HORIZON_S,
     INLINE_SLICE_S,
-    MAX_THROUGHPUT,
     NESTED_BACKLOG,
     NESTED_BATCH,
     NESTED_MESSAGE_NODES,
+    THROUGHPUT_NODES,
 )
 from convergence.worker.scheduler.local_queue import LocalQueue
 from convergence.worker.scheduler.thread_groups import Check
@@ -77,7 +77,7 @@ class Scheduler:
         self._lock = Lock()
         self._buffer: list[tuple[str, str, int]] = []
         self._buffer_ends_at = float('-inf')
-        self._recent: deque[float] = deque(maxlen=MAX_THROUGHPUT)
+        self._recent: deque[float] = deque(maxlen=THROUGHPUT_NODES)
 
     # --- What does this thread run next? ----------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Scheduler:
         """Decide who runs the first ready nodes of a nested stack, whose operation has just started.
 
         Threads of this worker run as many as they reach within a second, before other waiting nodes: so a tree is made
-        branch by branch, and its nodes cost no message.
+        branch by branch, and its nodes cost no message: 0.04 for each resource of a tree instead of one for five nodes.
 
         :param handoff: the operation and its ready nodes; None if no engine started one.
         """
@@ -206,12 +206,10 @@ class Scheduler:
         return self._threads.take_waiting(traversal_id)
 
     def _reach(self) -> int:
-        """Return how many nodes this worker ran within the last second: it will reach about as many in the next one."""
-        oldest = self._clock() - HORIZON_S
+        """Return how many nodes the threads will run within `HORIZON_S`, if they are as quick as with the last ones."""
         with self._lock:
-            while self._recent and self._recent[0] < oldest:
-                self._recent.popleft()
-            return len(self._recent)
+            count, took_s = len(self._recent), self._clock() - self._recent[0] if self._recent else 0.0
+        return int((count - 1) * HORIZON_S / took_s) if took_s > 0 else 0
 
     def _on_parent_ready(self, nodes: Iterable[tuple[str, int]], turn: Turn) -> None:
         """Run one node of the parent stack here: a thread of this worker comes free when a nested stack is done."""
@@ -219,7 +217,8 @@ class Scheduler:
         parents = [node for node in found if node[0] != turn.traversal_id]
         self._dispatcher.cast(found[: len(found) - len(parents)])
         for first in parents[:1]:
-            if self._max_inline == 1 or not self._queue.put_if_room(Check(*first, project=beneficiary())):
+            check = Check(*first, project=beneficiary())
+            if self._max_inline == 1 or not self._queue.put_if_room(check, self._reach()):
                 self._dispatcher.cast([first])
         self._spread(parents[1:])
 

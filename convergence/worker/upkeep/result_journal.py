@@ -25,7 +25,7 @@ from convergence.db.transaction import Transactions
 from convergence.dispatch import Dispatcher
 from convergence.errors import ConvergenceError
 from convergence.values import replace
-from convergence.worker.checks.unsaved_results import LAGS_AT_MOST_S
+from convergence.worker.checks.unsaved_results import LAGS_AT_MOST_S, LOST
 
 LOG = logging.getLogger(__name__)
 
@@ -35,8 +35,6 @@ SLACK_S = 60.0
 """An action may have begun so long before the time whose commits are lost."""
 MOST_LOSSES = 10
 """So many losses are remembered, the newest."""
-LOST = 'the database has lost what was done to it last, as after a fail-over'
-"""Why a row is in doubt whose claim was lost."""
 LOOKS_AT = 3
 """So many of the newest results are looked up in turn, until a row is found: others may have been removed since."""
 

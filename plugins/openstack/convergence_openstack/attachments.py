@@ -86,8 +86,8 @@ class VolumeAttachment(KeyedType):
         task.data[PLACES] = [list(each) for each in _places(task, old, _wanted(task))]
         task.record()
         # Another device needs a new attachment.
-        anew = 'mountpoint' in changed and old == _wanted(task)
-        return self._moved(task, {'step': 'move', 'anew': anew, 'looks': 0})
+        reattach = 'mountpoint' in changed and old == _wanted(task)
+        return self._moved(task, {'step': 'move', 'reattach': reattach, 'looks': 0})
 
     @override
     def go_on(self, task: Task, action: Action, progress: Mapping[str, Any]) -> Answer:
@@ -96,13 +96,13 @@ class VolumeAttachment(KeyedType):
 
     def _moved(self, task: Task, progress: Mapping[str, Any]) -> Answer:
         wanted, looks = _wanted(task), looks_of(progress)
-        anew = bool(progress.get('anew'))
-        old = [place for place in _places(task, wanted) if place != wanted or anew]
+        reattach = bool(progress.get('reattach'))
+        old = [place for place in _places(task, wanted) if place != wanted or reattach]
         still = [place for place in old if not _is_free(task, place)]
         for place in still:
             _detach(task, place)
         if still:
-            return self._later(task, anew, looks)
+            return self._later(task, reattach, looks)
         if _attached(task, wanted) is None:
             self.make_it(task, wanted[1])
             return self._later(task, False, 0)
@@ -111,8 +111,8 @@ class VolumeAttachment(KeyedType):
         task.data[PLACES] = []
         return self.updated(task)
 
-    def _later(self, task: Task, anew: bool, looks: int) -> Answer:
-        progress: dict[str, Json] = {'step': 'move', 'anew': anew, 'looks': looks + 1}
+    def _later(self, task: Task, reattach: bool, looks: int) -> Answer:
+        progress: dict[str, Json] = {'step': 'move', 'reattach': reattach, 'looks': looks + 1}
         return InProgress(progress, _wanted(task)[1], task.data, pause_s(looks))
 
 

@@ -94,7 +94,7 @@ class Task:
 def at_work(call: Call[Any], action: Action, *, is_repeatable: bool = True) -> Iterator[Task]:
     """Act for a call; errors of services become failures of the contract.
 
-    :param is_repeatable: True if the whole may be repeated, whatever part of it was done. Otherwise an error that may
+    :param is_repeatable: True if the whole may be repeated, after any part of it was done. Otherwise an error that may
         have left an object says so.
     """
     cloud = Cloud(call)

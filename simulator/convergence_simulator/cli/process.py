@@ -15,7 +15,7 @@ from convergence.cmd import engine, worker
 from convergence.config import Settings
 
 if TYPE_CHECKING:
-    from convergence.cmd.assembly import Parts
+    from convergence.cmd.wiring.parts import Parts
 
 REALITY = 'CONVERGENCE_SIMULATED_REALITY'
 """Environment variable with the path of the file in which the simulated cloud is kept."""
@@ -26,8 +26,8 @@ def open_parts(settings: Settings) -> Parts:
 
     :raises OperatorError: one of them cannot be used.
     """
-    from convergence.cmd.assembly import Parts, open_transport
-    from convergence.cmd.database import open_database
+    from convergence.cmd.wiring.database import open_database
+    from convergence.cmd.wiring.parts import Parts, open_transport
     from convergence_simulator.cloud.kinds import registry
     from convergence_simulator.real.shared import SharedReality
 

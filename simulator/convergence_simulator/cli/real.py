@@ -12,8 +12,8 @@ from pathlib import Path
 from oslo_context.context import RequestContext
 
 from convergence import config
-from convergence.cmd.assembly import open_transport
-from convergence.cmd.database import open_database
+from convergence.cmd.wiring.database import open_database
+from convergence.cmd.wiring.parts import open_transport
 from convergence.db.schema import migration
 from convergence.db.statements.store import Store
 from convergence.rpc.client import EngineClient

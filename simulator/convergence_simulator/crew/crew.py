@@ -113,10 +113,10 @@ class Crew:
     def _engine(self) -> CrewEngine:
         store = self._store()
         options = EngineOptions(
-            stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S / SPEED),
+            stacks=StackLimits(None, enable_stack_adopt=True, cancel_patience_s=PATIENCE_S / SPEED),
             sweep=SweepOptions(BEAT_S, UNATTENDED_S),
-            window=self._order.window,
-            may_abandon=True,
+            dispatch_window=self._order.window,
+            enable_stack_abandon=True,
         )
         window = self._order.window
         myself = CoreWorker(new_id(), new_id, window, creation=lambda name: self._registry.creation(name, SETTLES_S))
@@ -143,7 +143,7 @@ class Crew:
         def soon(delay_s: float, call: Callable[[], object]) -> None:
             timers.append((time.monotonic() + delay_s, call))
 
-        pace = PollPolicy(poll_min_s=0.02, poll_max_s=0.2, park_after_s=0.1, attempts=3)
+        pace = PollPolicy(poll_interval_min_s=0.02, poll_interval_max_s=0.2, park_after_s=0.1, transient_attempts=3)
         options = WorkerOptions(
             'crew',
             'simulated',

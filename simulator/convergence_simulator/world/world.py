@@ -225,14 +225,14 @@ class World(Passing):
                 SimulatedMessenger(self),
                 self.registry,
                 EngineOptions(
-                    stacks=StackLimits(None, may_adopt=True, cancel_patience_s=PATIENCE_S),
+                    stacks=StackLimits(None, enable_stack_adopt=True, cancel_patience_s=PATIENCE_S),
                     # A machine that stands still is no outage here.
                     sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
-                    window=self._shape.window,
+                    dispatch_window=self._shape.window,
                     # Nothing here is spread over time: what is enrolled is due at once.
                     observed=dict.fromkeys(self.registry.observed_every_s(1.0, {}), 0.0),
                     repairs=RepairOptions(REPAIR_ATTEMPTS, SWEEP_S),
-                    may_abandon=True,
+                    enable_stack_abandon=True,
                 ),
                 CoreWorker(name, self.new_id),
                 EngineClasses(SimulatedCompiler, self._shape.planner, CandidTasks),

@@ -1,7 +1,7 @@
 """The steps of the nested stack of a group towards its desired members: at once, or batch by batch. Pure.
 
 The description of the template records the last step. So a step that is repeated because its answer was lost is the
-same, whatever its members did since.
+same, also if its members have changed since.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from convergence import config, errors
-from convergence.cmd.program import ProgramExit
+from convergence.cmd.process.program import ProgramExit
 
 if TYPE_CHECKING:
     from convergence.db.connections.database import Database
@@ -33,7 +33,7 @@ def doctor(database: Database, settings: config.Settings) -> ProgramExit:
 
 def _keys(database: Database, settings: config.Settings) -> list[HealthFinding]:
     """Whether engines and workers that are configured as this program is would start with their keys."""
-    from convergence.cmd.keys import require_keys
+    from convergence.cmd.wiring.keys import require_keys
     from convergence.db.repositories.health import HealthFinding, Level
 
     try:

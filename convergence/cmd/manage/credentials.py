@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from convergence import errors
-from convergence.cmd.program import ProgramExit
+from convergence.cmd.process.program import ProgramExit
 
 if TYPE_CHECKING:
     from convergence.db.connections.database import Database

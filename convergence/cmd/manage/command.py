@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
-from convergence.cmd import manage_purge
-from convergence.cmd.program import ProgramExit, complain
+from convergence.cmd.manage import purge as manage_purge
+from convergence.cmd.process.program import ProgramExit, complain
 
 if TYPE_CHECKING:
     from convergence.db.connections.database import Database
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _with_database(arguments: argparse.Namespace, settings: config.Settings) -> ProgramExit:
     # Not before the executor is installed.
-    from convergence.cmd.database import open_bare
+    from convergence.cmd.wiring.database import open_bare
 
     database = open_bare(settings)
     try:
@@ -129,7 +129,7 @@ def _add_service_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_key_commands(parser: argparse.ArgumentParser) -> None:
-    from convergence.cmd import manage_keys
+    from convergence.cmd.manage import keys as manage_keys
 
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     made = commands.add_parser('new-key', help='print a new key, for [secrets] keys or a line of the key file')
@@ -142,7 +142,7 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_credentials_commands(parser: argparse.ArgumentParser) -> None:
-    from convergence.cmd import manage_credentials
+    from convergence.cmd.manage import credentials as manage_credentials
 
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     listing = commands.add_parser('list', help='show those that Keystone refuses, or that could not be removed yet')
@@ -274,15 +274,15 @@ def service_clean(arguments: argparse.Namespace, database: Database) -> ProgramE
 
 def list_orphans(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ProgramExit:
     """List objects that resource types know to be ours and that no row claims."""
-    from convergence.cmd.assembly import registry
-    from convergence.cmd.manage_orphans import orphans
+    from convergence.cmd.manage.orphans import orphans
+    from convergence.cmd.wiring.parts import registry
 
     return orphans(arguments, database, registry(settings))
 
 
 def examine(arguments: argparse.Namespace, database: Database, settings: config.Settings) -> ProgramExit:
     """Say what of the database, the processes and the broker may make the installation lose or leave something."""
-    from convergence.cmd.manage_doctor import doctor
+    from convergence.cmd.manage.doctor import doctor
 
     return doctor(database, settings)
 
@@ -310,7 +310,3 @@ def _load(load: Mapping[str, Any]) -> str:
     parts = [f'{load.get("busy", 0)} of {load["threads"]} busy']
     parts += [f'{load[name]} {name}' for name in ('waiting', 'stuck') if load.get(name)]
     return ', '.join(parts)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from convergence.cmd.keys import configured_seal, own_seal
+from convergence.cmd.wiring.keys import configured_seal, own_seal
 from convergence.config import Settings
 from convergence.db.connections.database import Database, connect
 from convergence.db.repositories.rotation import require_fitting

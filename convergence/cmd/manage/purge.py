@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from convergence import errors
-from convergence.cmd.program import ProgramExit
+from convergence.cmd.process.program import ProgramExit
 
 if TYPE_CHECKING:
     from convergence.db.connections.database import Database

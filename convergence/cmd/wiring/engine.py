@@ -1,23 +1,14 @@
-"""Put the parts together: from settings to a worker, an engine, or both in one process."""
+"""The engine of a process, wired from settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Self
-
-from oslo_config import cfg
+from collections.abc import Mapping
 
 from convergence import __version__, template
-from convergence.cmd.api_address import ApiAddress
-from convergence.cmd.database import open_database
-from convergence.cmd.keystone import keystone_of
-from convergence.cmd.local_provider import local_provider
-from convergence.cmd.notifying import ToldOutside, audience
+from convergence.cmd.wiring.notifications import ToldOutside
+from convergence.cmd.wiring.parts import Parts, observed_types
 from convergence.config import LimitSettings, Settings
 from convergence.core.claim import Worker as CoreWorker
-from convergence.db.connections.database import Database
 from convergence.db.ports import Ports
 from convergence.db.records import Keep
 from convergence.db.repositories.purges import DAY_S
@@ -26,9 +17,6 @@ from convergence.db.repositories.reads.stacks import StackReader
 from convergence.db.repositories.software import SoftwareRows
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
-from convergence.db.schema.migration import require_newest
-from convergence.db.schema.sealing import opened, seal_of
-from convergence.db.statements.store import Store
 from convergence.engine.callers.credentials import StackCredentials
 from convergence.engine.drift.requested_repairs import RepairOptions
 from convergence.engine.nesting.converger import NestingLimits
@@ -54,114 +42,9 @@ from convergence.engine.sweeper.tasks import SweepOptions
 from convergence.engine.wiring import EngineOptions, EngineParts, wire_engine
 from convergence.heartbeat import LAST_S, Heartbeat, Presence
 from convergence.randomness import new_id
-from convergence.resources.registry import Registry
 from convergence.rpc.client import QuestionClient, WorkerClient
 from convergence.rpc.server import EngineServer
-from convergence.rpc.transport import MEMORY_URL, Transport
-from convergence.rpc.transport import connect as connect_broker
-
-if TYPE_CHECKING:
-    from convergence.credentials.keystone import Keystone
-
-
-def open_transport(settings: Settings, prefix: str | None = None) -> Transport:
-    """Connect to the configured broker.
-
-    :param prefix: see `convergence.rpc.transport.connect`.
-    :raises ConfigurationError: the URL is wrong.
-    :raises MessagingUnavailable: the broker does not answer.
-    """
-    configured = settings.transport
-    return connect_broker(
-        cfg.CONF,
-        configured.url,
-        prefix=prefix,
-        call_timeout_s=configured.response_timeout_s,
-        lock_directory=settings.state_dir / 'locks',
-    )
-
-
-def registry(settings: Settings, api: ApiAddress | None = None) -> Registry:
-    """The resource types that are installed, with the local provider where that is enabled.
-
-    :param api: where signals are sent to; None: as it is configured.
-    :raises ConfigurationError: the local provider cannot be used, or must not be.
-    """
-    return Registry.installed(
-        local=local_provider(settings), api=api or ApiAddress.of(settings), prefer=settings.plugins.prefer
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What every process has.
-
-    :param types: the resource types of this process.
-    :param api: where the API is.
-    :param keystone: where stacks have credentials; None: they have none.
-    """
-
-    settings: Settings
-    store: Store
-    transport: Transport
-    types: Registry
-    api: ApiAddress
-    keystone: Keystone | None = None
-
-    @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        database: Database,
-        transport: Transport,
-        types: Registry | None = None,
-        conf: cfg.ConfigOpts = cfg.CONF,
-    ) -> Self:
-        """The parts on a database and a broker that answer.
-
-        :param conf: filled; keystoneauth1 reads its own options from it.
-        :raises DatabaseUnavailable: the schema is not the one that this version needs.
-        :raises ConfigurationError: the Keystone of ``[credentials]`` cannot be used.
-        """
-        require_newest(database)
-        api = ApiAddress.of(settings)
-        keystone = keystone_of(settings.credentials, conf)
-        store = Store(database, audience=audience(settings, conf))
-        return cls(settings, store, transport, types or registry(settings, api), api, keystone)
-
-    @classmethod
-    def open(cls, settings: Settings) -> Self:
-        """The parts on the configured database and broker.
-
-        :raises OperatorError: one of them does not answer, or cannot be used.
-        """
-        database = open_database(settings)
-        require_newest(database)
-        return cls.of(settings, database, open_transport(settings))
-
-    def close(self) -> None:
-        """Give the connections back. What uses them must have been stopped."""
-        self.transport.close()
-        self.store.engine.dispose()
-
-    def sealing(self) -> tuple[Callable[[str], str], Callable[[str], str]]:
-        """What closes a text for the processes that have the keys of the database, and what opens such a one."""
-        seal = seal_of(self.store.engine.dialect)
-        return seal.close if seal is not None else str, partial(opened, seal=seal)
-
-    def queue_name(self, service_id: str) -> str:
-        """Under which name a process listens.
-
-        Nobody sends to a single process. On a broker all of one machine share a name, so that a process that starts
-        leaves no queues of its own behind; inside a process the name tells its listeners apart.
-        """
-        in_process = self.settings.transport.url.startswith(MEMORY_URL.partition(':')[0] + ':')
-        return service_id if in_process else self.settings.host
-
-
-def observed_types(parts: Parts) -> dict[str, float]:
-    """The longest pause in seconds between two looks at an object, for each type at whose objects anybody looks."""
-    return parts.types.observed_every_s(parts.settings.observer.interval_s, parts.settings.observer.intervals)
+from convergence.settings.declaring import slice_of
 
 
 def _workers(parts: Parts) -> WorkerQuestions:
@@ -181,7 +64,7 @@ def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbe
         StackReads(reader, compiler, parts.settings.engine.hidden_stack_tags, objects),
         ResourceReads(reader, compiler, ports.software, objects, workers),
         ExplainReads(reader, compiler, objects),
-        DriftReads(reader, compiler, objects, roster, engine.enrolment.of),
+        DriftReads(reader, compiler, objects, roster, engine.observation_scheduler.of),
         HistoryReads(reader, compiler, objects),
         ProgressReads(Overview(parts.store), roster),
         InstallationReads(compiler, parts.types, roster, __version__, heartbeat.holds, workers, credentials),
@@ -206,28 +89,18 @@ def _options(settings: Settings, observed: Mapping[str, float]) -> EngineOptions
             max_resources=most if most is not None else 1_000_000_000,
             max_stored_bytes=limits.max_stored_bytes,
         ),
-        StackLimits(
-            limits.max_stacks_per_project,
-            limits.stack_timeout_mins,
-            engine.enable_stack_adopt,
-            engine.cancel_patience_s,
-        ),
+        StackLimits(**slice_of(StackLimits, limits, engine)),
         SweepOptions(
             interval_s=engine.sweep_interval_s,
             older_than_s=engine.sweep_interval_s,
             neglect_s=2 * engine.lease_s,
             interrupt_s=2 * engine.lease_s,
-            stall_after_s=engine.stall_after_s,
-            lease_s=engine.lease_s,
+            **slice_of(SweepOptions, engine),
         ),
-        window=engine.dispatch_window,
-        together=engine.max_batch_nodes,
-        max_signal_bytes=limits.max_signal_bytes,
-        max_snapshots=limits.max_snapshots_per_stack,
-        may_abandon=engine.enable_stack_abandon,
         nesting=NestingLimits(limits.max_nested_stack_depth, most),
         observed=observed,
-        repairs=RepairOptions(engine.repair_attempts, engine.repair_pause_s),
+        repairs=RepairOptions(**slice_of(RepairOptions, engine)),
+        **slice_of(EngineOptions, engine, limits),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import ProgramExit
+from convergence.cmd.process.program import ProgramExit
 from convergence.errors import ConfigurationError, SealedWithAnotherKey
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def rotate(settings: Settings) -> ProgramExit:
     :raises DatabaseUnavailable: the database does not answer, or has another schema.
     """
     # Not before the executor is installed.
-    from convergence.cmd.database import open_unchecked
+    from convergence.cmd.wiring.database import open_unchecked
     from convergence.db.repositories.rotation import rotate
     from convergence.db.schema.migration import require_newest
 

@@ -19,7 +19,7 @@ from convergence.api.serving.gateway import WsgiApplication
 from convergence.api.serving.limits import ServingLimits
 from convergence.api.serving.proxies import Proxies
 from convergence.cli.connection import local_token
-from convergence.cmd.api_presence import ApiPresence
+from convergence.cmd.wiring.api_presence import ApiPresence
 from convergence.concurrency import Executor, installed
 from convergence.config import ApiSettings
 from convergence.credentials.issuing import Issuer

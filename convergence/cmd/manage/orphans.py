@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from convergence.cmd.program import ProgramExit
+from convergence.cmd.process.program import ProgramExit
 from convergence.resources.contract import Item
 from convergence.resources.registry import Registry
 

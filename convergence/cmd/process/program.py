@@ -25,9 +25,9 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 from oslo_config import cfg
 
 from convergence import concurrency, config, errors, logs
-from convergence.cmd.memory import collect_rarely, give_back
-from convergence.cmd.signals import STOP, ProcessSignals, restore
-from convergence.cmd.supervisor import Link, Patience, Supervisor
+from convergence.cmd.process.memory import collect_rarely, give_back
+from convergence.cmd.process.signals import STOP, ProcessSignals, restore
+from convergence.cmd.process.supervisor import Link, Patience, Supervisor
 from convergence.escaping import escaped
 
 LOG = logging.getLogger(__name__)

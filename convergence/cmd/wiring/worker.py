@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts
+from convergence.cmd.wiring.parts import Parts
 from convergence.config import Settings
 from convergence.db.ports import Ports
 from convergence.db.repositories.wiring import ports_of
@@ -14,6 +14,7 @@ from convergence.resources.invocation import CallAccess
 from convergence.rpc.client import EngineClient, WorkerClient
 from convergence.rpc.context import CallerContext
 from convergence.rpc.server import CancelServer, QuestionServer, WorkerServer
+from convergence.settings.declaring import slice_of
 from convergence.worker.answering import Answering, SealedAnswers
 from convergence.worker.attempts.attempt import PollPolicy
 from convergence.worker.attempts.credentials import CredentialsOfStacks
@@ -35,27 +36,12 @@ def _answers(parts: Parts, ports: Ports, credentials: CredentialsOfStacks) -> Se
 
 def _options(all_settings: Settings) -> WorkerOptions:
     settings = all_settings.worker
-    poll_policy = PollPolicy(
-        settings.poll_interval_min_s,
-        settings.poll_interval_max_s,
-        settings.park_after_s,
-        settings.transient_attempts,
-    )
     return WorkerOptions(
         host=all_settings.host,
         version=__version__,
-        poll_policy=poll_policy,
-        heartbeat_interval_s=settings.heartbeat_interval_s,
-        lease_s=settings.lease_s,
-        cancel_grace_s=settings.cancel_grace_s,
+        poll_policy=PollPolicy(**slice_of(PollPolicy, settings)),
         unattended_s=3 * settings.sweep_interval_s,
-        max_stuck_threads=settings.max_stuck_threads,
-        threads=settings.threads,
-        dispatch_window=settings.dispatch_window,
-        max_inline_nodes=settings.max_inline_nodes,
-        max_stored_bytes=all_settings.limits.max_stored_bytes,
-        max_input_bytes=all_settings.limits.max_input_bytes,
-        create_ambiguity_s=settings.create_ambiguity_s,
+        **slice_of(WorkerOptions, settings, all_settings.limits),
     )
 
 

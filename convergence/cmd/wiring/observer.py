@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from convergence import __version__
-from convergence.cmd.assembly import Parts, observed_types
+from convergence.cmd.wiring.parts import Parts, observed_types
 from convergence.db.repositories.wiring import ports_of
 from convergence.db.repositories.witness import Witness
 from convergence.dispatch import Dispatcher

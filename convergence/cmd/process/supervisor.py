@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from convergence.cmd.signals import STOP, ProcessSignals, forget, held_back, overhear
+from convergence.cmd.process.signals import STOP, ProcessSignals, forget, held_back, overhear
 
 LOG = logging.getLogger(__name__)
 

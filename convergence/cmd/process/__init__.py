@@ -1,0 +1,1 @@
+"""What the long-running programs share: configuration, start, signals, child processes, memory."""
