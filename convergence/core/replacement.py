@@ -36,7 +36,7 @@ def is_replaceable(node: Node, traversal: Traversal) -> bool:
 def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
     """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
 
-    Where the old object has to go first, the new one is made in the same row; see `convergence.core.clearing`.
+    Where the old object has to go first, the new one is made in the same row; see the docstring of this module.
     Where it has to give something up for the new one, it does so first; see `convergence.core.handover`.
 
     The stack row is locked before the resource row: the new row is part of what a plan has to see.
