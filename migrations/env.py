@@ -1,4 +1,4 @@
-"""Run by Alembic: brings the database at the other end of the given connection to the wanted revision."""
+"""Run by Alembic: brings the database of the given connection to a revision."""
 
 from typing import Any, Literal
 

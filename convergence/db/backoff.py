@@ -1,4 +1,4 @@
-"""What has gone wrong before is tried again, but less and less often, and nothing else waits for it."""
+"""Backoff: items that failed before are tried again at growing intervals and do not delay other items."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ LONGEST = 64
 
 
 class Backoff:
-    """Remembers the items of a list, read anew in each round, that could not be attended to.
+    """Remembers the items of a repeatedly read list that failed.
 
-    Such a list is read up to a limit, and often begins with the same items: whoever reads it asks for `len()` more, so
-    that those which fail take nobody's place.
+    Such a list is read up to a limit and often begins with the same items. Readers ask for `len()` more items, so that
+    failing items do not displace others.
 
-    :param most: how many items are remembered; the one that failed longest ago is forgotten first.
+    :param most: number of items remembered; the item that failed longest ago is forgotten first.
     """
 
     def __init__(self, most: int = 1000) -> None:
@@ -26,14 +26,17 @@ class Backoff:
         return len(self._failed)
 
     def begin(self) -> None:
-        """A new round. What has not come back since it was due is forgotten: it has been settled by somebody else."""
+        """Begin a new round. Items that have not come back since they were due are forgotten: another process settled
+        them.
+        """
         self._round += 1
         gone = [item for item, (_, due) in self._failed.items() if due + LONGEST < self._round]
         for item in gone:
             del self._failed[item]
 
     def is_passed_over(self, item: Hashable) -> bool:
-        """Whether an item is left alone in this round. After its first failure it is not; then 1, 2, 4 … times."""
+        """Return True if an item is left alone in this round. After its first failure it is not; then 1, 2, 4 …
+        times."""
         return item in self._failed and self._failed[item][1] > self._round
 
     def failed(self, item: Hashable) -> None:

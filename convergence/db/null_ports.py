@@ -1,4 +1,4 @@
-"""Ports of what is not there: stand-ins for parts of an installation that a program does not have."""
+"""Null ports: stand-ins for parts that a program or an installation does not have."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL_PENDING = AllPending()
 
 
 class NothingObserved:
-    """Nobody looks at anything."""
+    """No observer runs: no object is observed."""
 
     def of_row(self, row: Resource) -> Observation | None:
         """Nothing is known."""

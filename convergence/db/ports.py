@@ -77,14 +77,14 @@ class SignalReaderPort(Protocol):
         """The signals that some rows have received, oldest first, each with the name of the resource."""
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
+        """Return True if a row has received a signal."""
 
     def count_signals(self, resource_id: str) -> int:
         """How many signals a row has received."""
 
 
 class ReaderPort(TraversalReaderPort, SignalReaderPort, Protocol):
-    """Answers questions about stacks, from what is committed."""
+    """Reads of stacks; they return committed rows only."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -99,7 +99,7 @@ class ReaderPort(TraversalReaderPort, SignalReaderPort, Protocol):
         """A template."""
 
     def summary(self, template_id: str) -> Mapping[str, Json] | None:
-        """What is shown of a template wherever its stack is; None where it is not there, or cannot be read."""
+        """Return the summary of a template, as shown with its stack; None if it is missing or unreadable."""
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row, by its id."""
@@ -154,12 +154,14 @@ class SweepsPort(Protocol):
         """Become, or stay, the one process that does something for the next `for_s` seconds."""
 
     def duty_held_s(self, name: str, holder: str) -> float:
-        """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
+        """Return the seconds for which another process than `holder` still holds a duty; 0 or less if no other process
+        does.
+        """
 
     def undispatched(
         self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
     ) -> list[ReadyNode]:
-        """Ready nodes of running traversals whose row is free and awake; they count as told of from now on."""
+        """Return ready nodes of running traversals whose row is free and awake, and mark them as dispatched now."""
 
     def expired_claims(self, limit: int) -> list[HeldRow]:
         """Rows whose owner's lease has run out."""
@@ -202,24 +204,24 @@ class SweepsPort(Protocol):
 
 
 class PendingPort(Protocol):
-    """Tells for which tasks there is something to do: for all of them with one question.
+    """Finds the tasks that have work, with one query for all of them.
 
-    Whoever cannot tell names them all. One that is not named has nothing to do.
+    An implementation that cannot decide returns all tasks. A task that is not returned has no work.
     """
 
     def of_sweep(self, look: SweepCriteria) -> frozenset[SweepTask]:
-        """Those of the sweeper."""
+        """Return the sweeper tasks that have work."""
 
     def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
-        """Those of a worker.
+        """Return the maintenance tasks of a worker that have work.
 
-        :param older_than_s: for how long a node was ready.
+        :param older_than_s: seconds since the node became ready.
         """
 
     def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:
-        """Those of a relay.
+        """Return the relay tasks that have work.
 
-        :param progress_s: seconds for which nothing was told of an operation in progress; None: nothing ever is.
+        :param progress_s: seconds between progress notifications of an operation; None: none are sent.
         """
 
 
@@ -236,10 +238,10 @@ class SnapshotsPort(Protocol):
         """A snapshot."""
 
     def items(self, snapshot_id: str) -> list[SnapshotItem]:
-        """What types keep for a snapshot, by resource name."""
+        """Return the data that resource types keep for a snapshot, by resource name."""
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
-        """What is kept for snapshots that are being deleted, each handed out to one caller for a while."""
+        """Return kept data of snapshots that are being deleted; each item is handed to one caller for a while."""
 
     def forget(self, item: SnapshotItem) -> None:
         """It is not kept any more."""
@@ -252,23 +254,19 @@ class SnapshotsPort(Protocol):
 
 
 class ObservationSchedulePort(Protocol):
-    """Enrols the objects that are to be looked at."""
+    """Schedules the observation of objects."""
 
     def unscheduled(self, limit: int) -> list[UnscheduledStack]:
-        """Stacks at rest of which nobody has looked yet what is to be observed; none while no observer runs."""
+        """Return stacks at rest whose objects are not scheduled yet; none while no observer runs."""
 
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
-
-        What is nested in it is to be enrolled again where its policy is another since. Where its operation is not seen
-        to be over none is forgotten, and the stack is found again: there may be others than are seen.
-        """
+        """Schedule the objects of a stack that are not scheduled yet, and no others; return the number of new ones."""
 
 
 class RepairsPort(Protocol):
-    """Tells what is to be put right, and keeps count of what was begun."""
+    """Finds drifted objects to repair, and counts the repairs."""
 
     def to_repair(self, limit: int) -> list[Drifted]:
         """Objects that are to be put right and may be now, first what might have been begun longest ago.
@@ -283,9 +281,10 @@ class RepairsPort(Protocol):
         """
 
     def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
-        """A repair of the objects of some rows was begun; for each the seconds until another one may begin.
+        """Record that a repair of the objects of some rows began; for each, the seconds until the next repair may
+        begin.
 
-        It may be over by now: then it counts for what has taken their places.
+        If the repair is over by now, it counts for the rows that replaced these.
         """
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
@@ -295,53 +294,54 @@ class RepairsPort(Protocol):
         """No repair of some objects is begun any more, and the event of each is stored; see `RepairRows.give_up`."""
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
-        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+        """Reset the repair counts of some objects, and allow repairs that were given up."""
 
 
 class ObservationLeasesPort(Protocol):
-    """Hands out what is to be looked at, and keeps what was seen."""
+    """Leases due objects to observers, and stores the results."""
 
     def due_in_s(self) -> float | None:
-        """Seconds until the next object is to be looked at, less than 0 if one is already; None: none is observed."""
+        """Return the seconds until the next object is due, 0 or less if one is due now; None: no object is observed."""
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
-        """What is to be looked at now, each handed to one caller for `for_s` seconds."""
+        """Return objects that are due, each leased to one caller for `for_s` seconds."""
 
     def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
-        """Keep what was seen under a lease, unless its row was claimed since; how much of it was taken."""
+        """Store the results of a lease, except for rows that were claimed since; return the number stored."""
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
-        """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
+        """Return leased objects without a result; they are due again in `for_s` seconds."""
 
     def request(self, stack_ids: Sequence[str], source: ObservationSource, rows: Sequence[str] | None = None) -> float:
         """Make objects due at once; return the database's time."""
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
-        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+        """Return the number of requested observations that are still open and possible now."""
 
 
 class KnownObjectsPort(Protocol):
-    """Tells what is known of the objects of stacks."""
+    """Reads of the observed state of objects."""
 
     def of_row(self, row: Resource) -> Observation | None:
-        """What is known of the object of one row as that is now; None: it is not observed."""
+        """Return the observation of a row's object in its present state; None if it is not observed."""
 
     def summary(self, stack_id: str) -> DriftSummary:
         """How many objects of a stack are observed, and how many are known to be otherwise than they were made."""
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """What is known of the objects of some stacks as they are now, or of those that have `drifted`, by name."""
+        """Return the observations of some stacks in their present state, by name; with `drifted` only drifted
+        objects."""
 
 
 class ObservationsPort(ObservationSchedulePort, ObservationLeasesPort, KnownObjectsPort, RepairsPort, Protocol):
-    """All that is asked of observations."""
+    """All ports of observations."""
 
 
 class WatchedPort(Protocol):
-    """Answers what is to be watched, and what an event is about."""
+    """Reads of the objects to watch, and of the rows behind a notification."""
 
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """The physical ids of what is observed, by type, of some types."""
+        """Return the physical ids of observed objects of some types, by type."""
 
     def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
         """The rows of a type that have one of these objects."""
@@ -369,7 +369,7 @@ class CredentialsPort(Protocol):
         """See which are needed no more, and have them removed; how many."""
 
     def take_unwanted(self, limit: int) -> list[StoredCredentials]:
-        """Those to be removed now, each handed out to one caller for a while."""
+        """Return credentials to remove now; each is handed to one caller for a while."""
 
     def forget(self, credentials_id: str) -> bool:
         """They do not exist any more. False: there are none such that are being removed."""

@@ -19,7 +19,7 @@ from convergence.values import quickly_made
 
 @dataclass(frozen=True, slots=True)
 class ReadyNode:
-    """A node that is ready and that nobody has been told about for a while."""
+    """A ready node whose dispatch is some time ago."""
 
     stack_id: str
     traversal_id: str
@@ -29,12 +29,12 @@ class ReadyNode:
 
 @dataclass(frozen=True, slots=True)
 class HeldRow:
-    """A resource row that is in the middle of an action.
+    """A resource row with an action in progress.
 
     :param traversal_id: the traversal for which it was last claimed.
-    :param owner: the worker that holds it; None while nobody does.
-    :param silent_s: for how many seconds a dead owner has certainly called nothing: its calls may have begun until its
-        next heartbeat was due, of which a lease has at least two.
+    :param owner: the worker that holds it; None if it is free.
+    :param silent_s: seconds for which a dead owner has certainly begun no call: calls may begin until the next
+        heartbeat is due, and a lease lasts for at least two heartbeats.
     """
 
     resource_id: str
@@ -75,7 +75,7 @@ class TraversalProgress:
         return max(self.started_at, self.finished_at or 0.0, self.began_at or 0.0)
 
     def is_news(self, after_s: float) -> bool:
-        """Whether it stands still, or moves, and nobody has been told so."""
+        """Return True if the traversal stalled, or moved again, and this is not reported yet."""
         if self.stalled_at is not None:
             return self.progressed_at > self.stalled_at
         return self.progressed_at < self.now - after_s
@@ -97,7 +97,7 @@ class NestingRow:
     :param stack: the one that the resource is in.
     :param traversal: the operation that the row was claimed for last.
     :param nested: the stack that is its object, deleted or not; None where there is none yet.
-    :param has_snapshots: whether there are snapshots of that stack.
+    :param has_snapshots: True if there are snapshots of that stack.
     """
 
     row: Resource
@@ -109,21 +109,22 @@ class NestingRow:
 
 @dataclass(frozen=True, slots=True)
 class FrontierNode:
-    """A node that may be worked on now, and who does.
+    """A node that may be worked on now, and its owner.
 
-    :param owner: the worker that holds the node's row; None while nobody does.
-    :param owner_host: where that worker runs; None once it is not registered any more.
-    :param owner_is_up: whether its lease still runs.
-    :param is_parked: whether an action in progress waits in its row to be polled again.
-    :param wake_in_s: seconds until it wants to be polled; negative when it is late.
-    :param age_s: seconds since somebody was last told that the node is ready.
+    :param owner: the worker that holds the node's row; None if it is free.
+    :param owner_host: the host of that worker; None once it is not registered any more.
+    :param owner_is_up: True if its lease has not expired.
+    :param is_parked: True if an action in progress is parked in its row.
+    :param wake_in_s: seconds until the next poll; negative when it is late.
+    :param age_s: seconds since the last dispatch of the node.
     :param action_s: seconds since the present action began.
-    :param time_left_s: seconds until it has taken too long; None where it has no limit of its own.
-    :param crash_count: how many workers in a row have died in the middle of it.
-    :param retry: set while a call that failed for the moment is repeated.
-    :param hook: the hook that a person has to clear before it goes on.
-    :param lost_token: token of a creation of which it is not known what it has made.
-    :param search_until: until when it may still make something, and is looked for; None where nobody looks.
+    :param time_left_s: seconds until its timeout; None where it has none of its own.
+    :param crash_count: number of workers in a row that died during the action.
+    :param retry: set while a call is retried after a transient failure.
+    :param hook: the hook that a person has to clear before it continues.
+    :param lost_token: token of a creation whose result is unknown.
+    :param search_until: time until which the creation may still take effect and its object is searched; None: no
+        search.
     """
 
     number: int
@@ -230,12 +231,13 @@ class Service:
 
     @property
     def is_up(self) -> bool:
-        """Whether the lease still runs."""
+        """Return True if the lease still runs."""
         return not self.stopped and self.age_s < self.lease_s
 
     @property
     def has_room(self) -> bool:
-        """Whether a worker would soon begin what it is given, as far as is known: nothing waits for its threads."""
+        """Return True if a worker would soon begin what it is given, as far as is known: nothing waits for its
+        threads."""
         load: Mapping[str, Any] = self.load
         return 'threads' not in load or load['busy'] < load['threads'] or not load['waiting']
 
@@ -262,7 +264,7 @@ SNAPSHOT_RETRY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class UnscheduledStack:
-    """A stack that has come to rest, and of which nobody has looked yet what is to be observed."""
+    """A stack at rest whose objects are not scheduled for observation yet."""
 
     stack_id: str
     traversal_id: str
@@ -281,9 +283,9 @@ class Drifted:
 
 @dataclass(frozen=True, slots=True)
 class WatchTarget:
-    """A row whose object a service has told of.
+    """A row whose object a notification is about.
 
-    :param is_busy: whether an action of it is in progress, which may wait for just that.
+    :param is_busy: True if an action of it is in progress, which may wait for just this notification.
     """
 
     resource_id: str

@@ -1,11 +1,11 @@
-"""What a transaction locks and reads before anything is decided.
+"""Scopes: the rows that a transaction locks and reads before a decision.
 
-Locks are always taken in one order: the row of the project (for a new stack alone), the stack row, then resource rows
-by key, then sync points by key, and the row of the tree (for a plan with more resources). Whoever holds a resource row
-never waits for a stack row.
+Locks are always taken in one order: the row of the project (for a new stack only), the stack row, then resource rows by
+key, then sync points by key, and the row of the tree (for a plan with more resources). A transaction that holds a
+resource row never waits for a stack row.
 
-Between a nested stack and the one that it is in, locks are taken upwards: whoever holds rows of a nested stack may come
-to the row of which it is the object, and nobody who holds that row comes to a row of the nested stack.
+Between a nested stack and its parent, locks are taken upwards: a transaction that holds rows of a nested stack may lock
+the parent's resource row, and a transaction that holds that row never locks a row of the nested stack.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class NewStack(Scope[PlanView]):
 class WholeStack(Scope[PlanView]):
     """A stack and all of its resources, locked.
 
-    :param parent_resource_id: the row whose object a nested stack is, where that has a say: it is locked last.
+    :param parent_resource_id: the parent's row of a nested stack, if the decision needs it: locked last.
     :param handoff: as in `NewStack`.
-    :param counted: about how many resources it has; None: nobody knows. Of a few all are locked and read at once.
+    :param counted: approximate number of its resources; None: unknown. A few are locked and read in one statement.
     """
 
     stack_id: str
@@ -56,10 +56,11 @@ class WholeStack(Scope[PlanView]):
 
 @dataclass(frozen=True, slots=True)
 class SeveralStacks(Scope[tuple[PlanView | None, ...]]):
-    """Stacks that are nested in one and the same: about to be stored, or whole. For each its own view.
+    """Several nested stacks of one parent: new ones, or whole ones. Each has its own view.
 
-    None where a stack is gone, or one that is about to be stored is there by now, or nobody holds the row whose object
-    it is. Rows of each kind are locked by key, of whichever stacks they are.
+    A view is None where a stack is gone, a new one exists already, or no worker holds the parent's row. Rows of each
+    kind
+    are locked by key, across all stacks.
 
     :param scopes: each with a row that is held for a node, all for nodes of one traversal.
     """
@@ -94,11 +95,10 @@ class DoneNow:
 class OneNode(Scope[NodeView]):
     """A node of phase `UPDATE` or `CLEANUP`: its resource row is locked, then the rest is read.
 
-    :param max_input_bytes: what of the outputs of others is read at most, in bytes as they are stored; None: all.
-    :param waits: whether for a row that somebody else has locked; otherwise such a node counts as missing.
-    :param done_now: what it hands on need not be read.
-    :param assumed: traversal and stack as they were read before. They need not be read where whatever is written is
-        held against them.
+    :param max_input_bytes: limit for the outputs of other nodes, in stored bytes; None: no limit.
+    :param waits: True to wait for a locked row; otherwise the node of a locked row counts as missing.
+    :param done_now: a node whose output need not be read.
+    :param assumed: traversal and stack as read before. They need not be read again if every write checks them.
     """
 
     traversal_id: str
@@ -111,7 +111,7 @@ class OneNode(Scope[NodeView]):
 
 @dataclass(frozen=True, slots=True)
 class FreeNodes:
-    """Some nodes of a traversal; those whose rows somebody has locked are left out.
+    """Some nodes of a traversal, without those whose rows are locked.
 
     :param assumed: see `OneNode`; so too for `max_input_bytes`.
     """
@@ -122,7 +122,7 @@ class FreeNodes:
     max_input_bytes: int | None = None
 
     def one(self, number: int) -> OneNode:
-        """What has to be seen of one of them."""
+        """Return the scope of one node."""
         return OneNode(self.traversal_id, number, self.max_input_bytes, waits=False, assumed=self.assumed)
 
 
@@ -140,7 +140,7 @@ class OneReplacement(Scope[NodeView]):
 class LastNode(Scope[NodeView]):
     """A node of phase `IN_SERVICE` or `COMPLETE`: the stack row is locked.
 
-    So is the row of the resource that waits for what a nested stack is doing, whether that comes to its end or not.
+    The parent's resource row that waits for a nested stack is locked as well, also if the operation does not end here.
     """
 
     traversal_id: str
@@ -150,12 +150,13 @@ class LastNode(Scope[NodeView]):
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class HeldResource(Scope[FinishView]):
-    """A resource row that somebody holds, and the node it is held for.
+    """A claimed resource row, and the node it is claimed for.
 
-    :param fence: the fence under which the caller knows the row. Fences only grow: a smaller one is an older state of
-        the row, as a database server shows it that lags behind others, and nothing is decided by it.
-    :param assumed: what there is to be seen, if nothing has changed. The decision is made on that first, and comes true
-        if each of its writes finds what it replaces; otherwise all is locked, read and decided as always.
+    :param fence: the fence that the caller knows. Fences only grow: a smaller one is an older state of the row, from a
+    lagging server, and no decision uses it.
+    :param assumed: the expected view. The decision is made on it first, and commits if each of its writes finds the
+        expected
+    row; otherwise the rows are locked and read, and the decision is made again.
     """
 
     resource_id: str
@@ -171,9 +172,9 @@ UNDONE = (NodeStatus.WAITING, NodeStatus.READY)
 
 @dataclass(frozen=True, slots=True)
 class SignalledResource(Scope[SignalView]):
-    """A resource row that somebody outside has something to say to, and the rows built on it that are not done.
+    """A resource row that receives a signal, and the rows that depend on it and are not done.
 
-    All of them are locked, for a moment, whoever holds them; what holders write is not touched.
+    All of them are locked for a moment, claimed or not; columns that claims write stay unchanged.
     """
 
     stack_id: str

@@ -1,7 +1,8 @@
-"""How every store makes sure that nothing is decided by rows that were looked for in an older state of the database.
+"""Checks against stale reads: no decision uses rows from an older state of the database.
 
-A server that lags behind the one on which somebody has committed shows rows as they were, and does not show new ones;
-between two statements of one transaction it may catch up. Not seen is not gone, then, and not held is not free.
+A lagging server shows old rows and misses new ones, and may catch up between two statements of one transaction. So a
+row
+that is not seen may exist, and a row that seems free may be claimed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from convergence.errors import Conflict, OlderState
 from convergence.values import quickly_made
 
 MANY_LEFTOVERS = 50
-"""So many of what is left over are named; see `NodeView.leftovers`."""
+"""Highest number of leftovers that are named; see `NodeView.leftovers`."""
 
 
 @quickly_made
@@ -42,13 +43,14 @@ def row_and_node(
     lock_row: Callable[[str], Resource | None],
     read_node: Callable[[], SeenNode],
 ) -> tuple[Resource | None, SeenNode]:
-    """A node, and the row that it works on, locked; None only where the row is gone.
+    """Return a node and its row, locked; None for the row only if it is gone.
 
-    :param lock_and_read: locks the row that the node names, whatever that is, and reads it, in one look; and then, in
-        another look, the node: a join with the locking read would answer with an older state of it.
+    :param lock_and_read: locks and reads the row of the node, and then reads the node in another statement: a join with
+        the
+    locking read would show an older state of the node.
     :param lock_row: locks one row, by its id, and reads it.
-    :param read_node: each of them looks anew.
-    :raises Conflict: the node has got another row in between.
+    :param read_node: reads the node again.
+    :raises Conflict: the node got another row in between.
     """
     resource, seen = lock_and_read()
     resource_id = seen.node.resource_id
@@ -63,15 +65,17 @@ def row_and_node(
 
 
 def needs_rivals(resource: Resource, node: Node) -> bool:
-    """Whether the other rows of its name have a say in what is done about a row; see `NodeView.rivals`.
+    """Return True if a decision about a row needs the other rows of its name; see `NodeView.rivals`.
 
-    Nobody begins anything with them while the node is not done: that nobody holds one stays true, so none is locked.
+    No worker claims them while the node is not done: if none is claimed this stays so, and none is locked.
     """
     return resource.handover is not None and node.phase is Phase.UPDATE
 
 
 def waits_for(node: Node, resource: Resource) -> bool:
-    """Whether a node is to be told that a row is free: it works on that, or on a row that is to take from it."""
+    """Return True if a node must be dispatched when a row becomes free: it works on this row, or on one that takes over
+    from it.
+    """
     if node.status is not NodeStatus.READY:
         return False
     takes = resource.handover is not None and node.phase is Phase.UPDATE and node.name == resource.name
@@ -119,18 +123,18 @@ def require_checked(decision: Decision[Any]) -> None:
     :raises Conflict: it is not.
     """
     if not any(isinstance(effect, FinishNode) and effect.checked for effect in decision.effects):
-        raise Conflict('what was assumed does not do; it has to be read')
+        raise Conflict('the cached state is insufficient; reading again under the lock')
 
 
 def held_row(lock_row: Callable[[str], Resource | None], scope: HeldResource) -> Resource | None:
-    """The row of somebody who holds it, or has held it, locked; None only where it is gone.
+    """Return a row that is or was claimed, locked; None only if it is gone.
 
-    :param lock_row: locks one row, by its id, and reads it. It looks anew each time.
-    :raises OlderState: the row is older than its holder knows it to be: its fence is smaller than it has been.
+    :param lock_row: locks one row, by its id, and reads it again.
+    :raises OlderState: the row has a smaller fence than its holder knows.
     """
     resource = lock_row(scope.resource_id)
     if resource is None:
         resource = lock_row(scope.resource_id)  # not seen is not gone
     if resource is not None and resource.fence < scope.fence:
-        raise OlderState(f'resource {resource.id} is read in an older state than it is known to have had')
+        raise OlderState(f'resource {resource.id} is older than its holder knows it to be; the server lags')
     return resource

@@ -1,4 +1,4 @@
-"""What every store offers, whatever it keeps its rows in."""
+"""Transactions as every store offers them, on any kind of storage."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Ready = list[tuple[str, int, Phase]]
 
 
 class Missing(Exception):
-    """What a scope names is not there (any more)."""
+    """The stack, node or resource of a scope does not exist (any more)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed(Generic[V]):
-    """What a committed transaction came to.
+    """Outcome of a committed transaction.
 
-    :param cast: the nodes ``(traversal_id, number)`` that workers have to be told about now.
+    :param cast: the nodes ``(traversal_id, number)`` to dispatch to workers now.
     :param last: nodes of the phases in `LAST` that became ready; they need no worker.
-    :param following: what was decided about the node that follows, in the same transaction; see `Following`.
+    :param following: outcome for the node that follows, in the same transaction; see `Following`.
     """
 
     verdict: V
@@ -48,23 +48,23 @@ class Committed(Generic[V]):
         return cls(decision.verdict, (*decision.wake, *cast), tuple(last))
 
     def followed_by(self, node: tuple[str, int], begun: Committed[Any]) -> Committed[V]:
-        """The same, with what was decided about the node that follows: nobody has to be told of that any more."""
+        """Return the outcome with that of the node that follows, which needs no dispatch any more."""
         return replace(self, cast=tuple(each for each in self.cast if each != node), following=begun)
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A node that whoever finishes another one goes on with: both are decided in one transaction.
+    """A node that the finisher of another node continues with: one transaction decides both.
 
-    It is decided after the row of the other one is written, and its own row is not waited for: what somebody else holds
-    is left alone. A node that was ready all along is decided about before the other one arrives at those that wait for
-    it: their rows are locked for as short as ever.
+    It is decided after the row of the other node is written, without waiting for its own row: a locked row is skipped.
+    A node
+    that was ready before is decided before the other node arrives at its successors, so their locks stay short.
 
-    :param number: the node; None: the first one that becomes ready, else the one that `otherwise` gives.
-    :param decide: a pure function; None: nothing is decided about it now, and it is told of as always.
+    :param number: the node; None: the first one that becomes ready, else the one that `otherwise` returns.
+    :param decide: a pure function; None: no decision now, and the node is dispatched as usual.
     :param assumed: see `OneNode`; so too for `max_input_bytes`.
-    :param name: that of the resource of the other one, in the template.
-    :param otherwise: a node that was ready all along, if there is one; it may be called several times.
+    :param name: resource name of the other node, in the template.
+    :param otherwise: returns a node that was ready before, if there is one; it may be called several times.
     """
 
     traversal_id: str
@@ -87,9 +87,9 @@ class Following:
         )
 
     def scope(self, number: int, effects: Iterable[Effect] = ()) -> OneNode:
-        """What has to be seen of the node.
+        """Return the scope of the node.
 
-        :param effects: of the decision that finishes the other one.
+        :param effects: of the decision that finishes the other node.
         """
         return OneNode(
             self.traversal_id,
@@ -113,22 +113,22 @@ class Transactions(Protocol):
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """Make the decision of a pure function true, all or nothing; it may be asked several times.
+        """Carry out the decision of a pure function, all or nothing; the function may be called several times.
 
-        :param following: decided as well where all is as the scope assumes it to be; else it is as if not given.
-        :returns: None where what the scope names does not exist (any more).
-        :raises Conflict: the rows kept changing under our hands; `OlderState`: they kept being shown as they were.
+        :param following: decided as well if the rows are as the scope assumes; otherwise ignored.
+        :returns: None if the scope's stack, node or resource does not exist (any more).
+        :raises Conflict: the rows kept changing; `OlderState`: the server kept returning an older state.
         :raises DatabaseUnavailable: the database cannot be reached.
         """
 
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
     ) -> tuple[Committed[V], ...]:
-        """Decide about each of some nodes in one transaction that waits for nobody.
+        """Decide about several nodes in one transaction that waits for no lock.
 
-        What is decided comes true where the node is as it was seen. Where one is not, nothing comes true of it all.
+        The decisions commit if every node is as it was read; otherwise none of them does.
 
-        :param decide: a pure function, asked about each of them once; None: nothing is decided about that node.
-        :returns: what was decided about some of them, in their order.
+        :param decide: a pure function, called once for each node; None: no decision about that node.
+        :returns: the decisions about some of them, in their order.
         :raises DatabaseUnavailable: the database cannot be reached.
         """

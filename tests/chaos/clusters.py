@@ -213,7 +213,7 @@ def _life(installation: Installation, what: str, number: int, trouble: Callable[
         check('delete', 'DELETE_COMPLETE', {})
 
 
-LOST = 'The database has lost what was committed'
+LOST = 'The database has lost commits made'
 
 
 def after_a_loss(directory: Path, say: Say) -> Found:

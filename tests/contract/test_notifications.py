@@ -172,7 +172,7 @@ def test_what_nobody_wants_is_not_written_and_where_nobody_can_want_it_is_not_as
         telling.harness.run()
         return [each for each in seen if 'AS user_id' in each or 'outbox' in each]
 
-    assert statements(Audience.NOBODY) == []
+    assert statements(Audience.NONE) == []
     asked = statements(Audience.WEBHOOKS)
     assert len(asked) == 1  # for the beginning; the end is known to be told to nobody, however many resources there are
     assert not any('INSERT INTO outbox' in each for each in asked)
@@ -312,7 +312,7 @@ def test_the_engine_that_alone_may_carry_asks_with_every_turn(telling, monkeypat
 
 
 def test_what_there_is_to_do_is_told_before_it_is_done_and_one_statement_tells_that_there_is_nothing(engine):
-    telling = Telling(engine, Audience.EVERYBODY)
+    telling = Telling(engine, Audience.ALL)
     relay, pending, sent = telling.relay(bus=telling.bus), telling.harness.pending, Counter()
     stop = count(engine, lambda kind: sent.update([kind]))
     relay.turn()
@@ -336,7 +336,7 @@ def test_what_there_is_to_do_is_told_before_it_is_done_and_one_statement_tells_t
 
 
 def test_a_bus_that_is_away_is_told_later_and_holds_up_no_webhook(engine):
-    telling = Telling(engine, Audience.EVERYBODY)
+    telling = Telling(engine, Audience.ALL)
     telling.add()
     telling.bus.away = True
     telling.harness.create(things(['a']))
@@ -405,7 +405,7 @@ def test_that_nothing_gets_on_is_told_with_what_is_waited_for(telling):
 
 def test_a_group_that_is_scaled_is_told_of_as_the_field_does(engine):
     """Start, end and error carry what the policy asks for; a signal that changes nothing says so."""
-    telling = Telling(engine, Audience.EVERYBODY)
+    telling = Telling(engine, Audience.ALL)
     harness = telling.harness
     webhook = telling.add()
     stack_id = created(harness, {'web': group(2, most=4), 'up': policy(1), 'down': policy(-1)})
@@ -511,7 +511,7 @@ def test_webhooks_of_deleted_stacks_do_not_take_up_the_places_of_a_project(telli
 
 def test_what_waited_for_a_message_bus_that_is_not_configured_any_more_goes_with_its_time(engine):
     """Nobody looked at it again."""
-    telling = Telling(engine, Audience.EVERYBODY)
+    telling = Telling(engine, Audience.ALL)
     telling.bus.away = True
     telling.harness.create(things(['a']))
     telling.relay(bus=telling.bus).turn()

@@ -16,7 +16,7 @@ from convergence.core.rows import Node, Resource
 from convergence.db.connections.counting import count
 from convergence.db.repositories.roster import Roster
 from convergence.db.repositories.sweeps import Sweeps
-from convergence.db.repositories.witness import LOOKS_EVERY, LostCommits, Witness
+from convergence.db.repositories.witness import CHECK_EVERY, LostCommits, Witness
 from convergence.db.schema.models import DUTY, METADATA, SERVICE
 from convergence.db.statements.store import Store
 from convergence.worker.upkeep.result_journal import SURE_AFTER, ResultJournal
@@ -91,18 +91,18 @@ def test_a_database_that_has_lost_commits_is_noticed_once(store: Store, caplog: 
     assert [beaten(witness, told) for _ in range(3)] == [None, None, None]
     errors = [record.getMessage() for record in caplog.records if record.levelname == 'ERROR']
     assert len(errors) == 1
-    assert 'has lost what was committed between 20' in errors[0]
+    assert 'has lost commits made between 20' in errors[0]
 
 
 def test_a_process_whose_own_heartbeat_was_not_lost_sees_it_by_the_sweeps(store: Store) -> None:
     witness, sweeps = Witness(store, 'A', LEASE_S), Sweeps(store)
     sweeps.take_duty('sweeper', 'E', 5.0)
-    assert witness.look() is None
+    assert witness.check() is None
     standby = saved(store)
     sweeps.take_duty('sweeper', 'E', 5.0)
-    assert witness.look() is None
+    assert witness.check() is None
     restore(store, standby)
-    assert witness.look() is not None
+    assert witness.check() is not None
 
 
 def test_a_process_that_is_forgotten_and_comes_back_is_no_loss(store: Store) -> None:
@@ -146,16 +146,16 @@ def test_a_heartbeat_tells_of_the_process_and_is_one_statement_where_the_databas
 def test_a_process_looks_at_everything_with_every_sixth_heartbeat_at_least(store: Store) -> None:
     witness, sent, costs = Witness(store, 'A', LEASE_S), Counter[str](), []
     stop = count(store.engine, lambda kind: sent.update([kind]))
-    for _ in range(2 * LOOKS_EVERY + 1):
+    for _ in range(2 * CHECK_EVERY + 1):
         sent.clear()
         assert witness.beat({})
         costs.append(sent['statements'])
     stop()
-    often = {'postgresql': [1] * LOOKS_EVERY, 'mysql': [1] * (LOOKS_EVERY - 1) + [2], 'sqlite': [2] * LOOKS_EVERY}
+    often = {'postgresql': [1] * CHECK_EVERY, 'mysql': [1] * (CHECK_EVERY - 1) + [2], 'sqlite': [2] * CHECK_EVERY}
     assert costs[1:] == 2 * often[store.engine.dialect.name]
 
 
-@pytest.mark.parametrize('beats', range(1, LOOKS_EVERY + 2))
+@pytest.mark.parametrize('beats', range(1, CHECK_EVERY + 2))
 def test_with_each_heartbeat_it_is_noticed_that_sweeps_are_lost(store: Store, beats: int) -> None:
     """Also of those that a heartbeat has seen which looked at nothing else."""
     told, sweeps = Losses(), Sweeps(store)
@@ -167,10 +167,10 @@ def test_with_each_heartbeat_it_is_noticed_that_sweeps_are_lost(store: Store, be
         connection.execute(update(DUTY).where(DUTY.c.name == 'sweeper').values(turns=DUTY.c.turns - 1))
         connection.commit()
     assert beaten(witness, told) is not None
-    assert [beaten(witness, told) for _ in range(LOOKS_EVERY)] == [None] * LOOKS_EVERY
+    assert [beaten(witness, told) for _ in range(CHECK_EVERY)] == [None] * CHECK_EVERY
 
 
-@pytest.mark.parametrize('beats', range(1, LOOKS_EVERY + 2))
+@pytest.mark.parametrize('beats', range(1, CHECK_EVERY + 2))
 def test_with_each_heartbeat_it_is_noticed_that_own_heartbeats_are_lost(store: Store, beats: int) -> None:
     told = Losses()
     witness = Witness(store, 'A', LEASE_S, told.append)
@@ -191,7 +191,7 @@ def test_with_each_heartbeat_it_is_noticed_that_the_clock_has_jumped(
 ) -> None:
     watch = Watch()
     witness = Witness(store, 'A', LEASE_S, clock=watch)
-    for _ in range(LOOKS_EVERY + 2):
+    for _ in range(CHECK_EVERY + 2):
         assert witness.beat({})
         assert caplog.records == []
         watch.now -= by_s
@@ -202,7 +202,7 @@ def test_with_each_heartbeat_it_is_noticed_that_the_clock_has_jumped(
 
 def test_with_each_heartbeat_it_is_noticed_that_the_process_is_not_known_any_more(store: Store) -> None:
     witness = Witness(store, 'A', LEASE_S)
-    for _ in range(LOOKS_EVERY + 2):
+    for _ in range(CHECK_EVERY + 2):
         assert witness.beat({})
         Roster(store).leave('A')
         assert not witness.beat({})
@@ -223,11 +223,11 @@ def test_a_server_whose_clock_is_behind_is_told_once(store: Store, caplog: pytes
     witness = Witness(store, 'A', LEASE_S)
     _beat_of_b(store, +60.0)
     for _ in range(3):
-        witness.look()
+        witness.check()
     assert [record.getMessage()[:41] for record in caplog.records] == ['The clocks of the database servers differ']
     caplog.clear()
     _beat_of_b(store, -60.0)
-    witness.look()
+    witness.check()
     assert caplog.records == []
 
 
@@ -243,11 +243,11 @@ def test_a_clock_that_jumps_is_told(store: Store, caplog: pytest.LogCaptureFixtu
     """As it does when another server takes over: measured against the clock of this process."""
     watch = Watch()
     witness = Witness(store, 'A', LEASE_S, clock=watch)
-    witness.look()
-    witness.look()
+    witness.check()
+    witness.check()
     assert caplog.records == []
     watch.now -= by_s
-    witness.look()
+    witness.check()
     assert 'The clock of the database has jumped by' in caplog.text
     assert len(caplog.records) == 1
 
@@ -288,7 +288,10 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     kept.tell(LostCommits(None, 10.0))
     assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
     kept.mend()
-    assert 'Stack gone is not known any more, look after the object of CREATE of n' in caplog.text
+    assert (
+        'Stack gone does not exist any more; check the object and delete it if it is not needed: CREATE of n'
+        in caplog.text
+    )
     assert not kept.is_mending
 
 
@@ -311,12 +314,12 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     node = Node(traversal.id, 0, Phase.UPDATE, NodeStatus.DONE, 'a', row.id)
     claimed = replace(row, action=Action.UPDATE, owner='W', fence=row.fence + 1)
     kept.add(Claim(Step.UPDATE, Action.UPDATE, claimed, node, stored, traversal, at=5.0), row.physical_id, False)
-    kept.look()
+    kept.check()
     watch.now += 30.0
-    kept.look()
+    kept.check()
     assert not kept.is_mending
     watch.now += 31.0
-    kept.look()
+    kept.check()
     kept.mend()
     assert 'The database has lost what this worker has stored' in caplog.text
     doubted = harness.row(stack, 'a')
@@ -343,5 +346,5 @@ def test_a_newest_result_that_several_heartbeats_have_seen_is_not_looked_up_any_
         )
         kept.add(claim, stored.physical_id, True)
         for _ in range(SURE_AFTER + 3):
-            kept.look()
+            kept.check()
         assert looked_up[stored.id] == SURE_AFTER

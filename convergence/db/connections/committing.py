@@ -1,4 +1,4 @@
-"""What connections of all drivers have in common whose commit may take the last statements along."""
+"""Base of driver connections whose commit may carry the last statements along."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 
 COMMIT = 'COMMIT'
-"""How a text ends, or goes on, that takes the commit along."""
+"""SQL text of a commit that ends, or continues, a text of several statements."""
 
 
 class Committing:
@@ -18,7 +18,7 @@ class Committing:
     with_commit: Callable[[], None] | None = None
 
     def commit(self) -> None:
-        """Commit, with what is left for that."""
+        """Commit, together with the statements left for the commit."""
         send, self.with_commit = self.with_commit, None
         if send is None:
             super().commit()  # type: ignore[misc]
@@ -26,12 +26,13 @@ class Committing:
         try:
             send()
         except Exception:
-            # What has failed may not have been the commit, and nobody undoes a transaction whose commit has failed.
+            # The statement that failed may have come before the commit, and SQLAlchemy does not roll back after a
+            # failed commit.
             with contextlib.suppress(Exception):
                 self.rollback()
             raise
 
     def rollback(self) -> None:
-        """Undo what was done, and forget what is left for the commit."""
+        """Roll back, and drop the statements left for the commit."""
         self.with_commit = None
         super().rollback()  # type: ignore[misc]

@@ -1,6 +1,6 @@
-"""Count what a process asks of its database: for measurements and for tests of what an operation may cost.
+"""Counts the statements, commits and rollbacks of a process, for measurements and tests of costs.
 
-What is counted is what the driver sends: also what looks whether a connection is alive, and what undoes a transaction.
+It counts every text that the driver sends, including pings and rollbacks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from convergence.db.connections.database import Database
 from convergence.db.connections.drivers import connection_class, opened
 
 Note = Callable[[str], None]
-"""Called with what was sent: ``statements``, ``commits`` or ``rollbacks``."""
+"""Called for each text sent, with its kind: ``statements``, ``commits`` or ``rollbacks``."""
 
 
 def count(database: Database, note: Note) -> Callable[[], None]:
@@ -29,7 +29,7 @@ def count(database: Database, note: Note) -> Callable[[], None]:
     :returns: ends the counting.
     """
     connect = partial(_CONNECT[database.dialect.name], note)
-    # Of those who make connections only the first is asked.
+    # SQLAlchemy calls only the first listener that opens connections.
     is_opened = event.contains(database, 'do_connect', opened)
     if is_opened:
         event.remove(database, 'do_connect', opened)
@@ -46,7 +46,7 @@ def count(database: Database, note: Note) -> Callable[[], None]:
 
 
 def kind_of(text: str) -> str | None:
-    """What a text is that a driver sends; None for what begins a transaction, or is sent once for each connection."""
+    """Return the kind of a text; None for texts that begin a transaction or that are sent once per connection."""
     word = text.lstrip()[:8].upper()
     if word.startswith(('BEGIN', 'PREPARE')):
         return None

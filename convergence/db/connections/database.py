@@ -1,9 +1,9 @@
-"""The way to the database: one engine per process, set up for the rules of the store.
+"""Database engines: one per process, set up for the rules of the store.
 
-* SQLite: write-ahead log, and every writing transaction begins as one (`BEGIN IMMEDIATE`).
-* PostgreSQL, MariaDB, MySQL: READ COMMITTED, in which a statement sees what was committed before it began.
+* SQLite: write-ahead log; every writing transaction begins with `BEGIN IMMEDIATE`.
+* PostgreSQL, MariaDB, MySQL: READ COMMITTED; a statement sees rows that were committed before it began.
 
-On the servers nobody waits for ever: see `Timeouts`.
+All waits on servers are bounded: see `Timeouts`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from convergence.db.connections import drivers, failures
 LOG = logging.getLogger(__name__)
 
 Database: TypeAlias = Engine
-"""What `connect` gives, for those who only hand it on."""
+"""The type that `connect` returns, for modules that do not import SQLAlchemy."""
 Connected: TypeAlias = Connection
-"""What a database gives whoever wants to ask it something, for those who only hand it on."""
+"""An open connection, for modules that do not import SQLAlchemy."""
 
 DRIVERS = {
     'postgresql': 'postgresql+psycopg2',
@@ -54,12 +54,13 @@ UNKNOWN_VARIABLE = 1193
 
 
 IDLE_BEFORE_PING_S = 30.0
-"""The server is asked whether a connection is still there where it was not used for so long. One that was lost more
-recently, without a word of the server, fails whoever gets it; a transaction of the store is then repeated on another.
+"""Seconds without use after which the pool pings a connection. A connection that the server lost more recently, without
+notice, fails its next user; the store repeats the transaction on another connection.
 """
 IDLE_BEFORE_LOOK_S = 1.0
-"""Where a connection was not used for so long, it is looked whether the server has said anything on it since, as it
-does when it ends the connection; then the server is asked. To look costs no way there."""
+"""Seconds without use after which the pool checks whether the server has sent data, as a server does when it ends a
+connection. The check needs no round trip; if there is data, the pool pings.
+"""
 
 RENEWED_AFTER_S = 3600
 """How old a connection gets."""
@@ -171,9 +172,9 @@ def connect(
 
 
 def _make_private(path: Path) -> None:
-    """An empty file, and its directory, that other accounts cannot read. What is there already stays as it is.
+    """Create an empty file and its directory with no access for other accounts. Existing files keep their modes.
 
-    SQLite gives the files that it makes beside it the same mode.
+    SQLite gives its journal files the same mode.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -205,9 +206,8 @@ def _patient(url: URL, timeouts: Timeouts) -> URL:
 
 def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_s: tuple[float, float]) -> Engine:
     backend = url.get_backend_name()
-    # What is asked for again soon is the connection that was used last: the others may rest. A transaction that was
-    # begun and not committed is undone when its `Connection` is closed. To undo once more when the pool gets the
-    # connection back costs nothing, except with PyMySQL, which sends it although there is nothing to undo.
+    # Last in, first out: connections that are not needed may stay idle. Closing a `Connection` rolls back an open
+    # transaction. A second rollback on return to the pool is free, except with PyMySQL, which sends it in every case.
     engine = sqlalchemy.create_engine(
         url,
         poolclass=QueuePool,
@@ -216,13 +216,13 @@ def _connect(url: URL, pool_size: int, timeouts: Timeouts, idle_s: tuple[float, 
         pool_recycle=RENEWED_AFTER_S,
         pool_reset_on_return=None if backend == 'mysql' else 'rollback',
         pool_use_lifo=True,
-        # Said here, and not by a statement of our own: only so a connection that somebody has used at another level
-        # comes back to this one. MySQL begins with REPEATABLE READ, in which a statement behind a lock would see what
-        # was there before it. For PostgreSQL see `convergence.db.connections.psycopg2`.
+        # Set as an option, not by a statement: only then the pool restores the level of a connection that was used at
+        # another one. MySQL defaults to REPEATABLE READ, in which a statement behind a lock sees older rows. For
+        # PostgreSQL see `convergence.db.connections.psycopg2`.
         isolation_level='READ COMMITTED' if backend == 'mysql' else None,
-        # Several statements may go together: their values are told apart by their places, not by names.
+        # Several statements may share a text: values are bound by position, not by name.
         paramstyle='format' if backend == 'mysql' else None,
-        # An error of the database is logged and shown; what was to be written may be a secret.
+        # Database errors are logged and shown; the values written may be secrets.
         hide_parameters=True,
     )
     exc_filters.register_engine(engine)
@@ -271,7 +271,8 @@ def _ping_idle(engine: Engine, look_s: float, ping_s: float, connection: Any, re
 
 
 def _has_input(connection: Any) -> bool:
-    """Whether the server has said anything on a connection since it was used, or its driver does not show that."""
+    """Return True if the server has said anything on a connection since it was used, or its driver does not show
+    that."""
     socket = getattr(connection, '_sock', connection)  # there it is with PyMySQL
     return not hasattr(socket, 'fileno') or concurrency.has_input(socket.fileno())
 
@@ -293,10 +294,10 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _prepare_postgresql(timeouts: Timeouts, connection: Any, record: Any) -> None:
-    # Statements find rows by keys, and a connection keeps the plan that it has made for one. Made while a table was
-    # small it would read that table from one end to the other, 10,000 rows for each of 20 reads of an update, until
-    # the server takes statistics anew a minute later. Where there is no other way a table is read so still; that way
-    # then has a price at which the server would compile each statement: JIT takes longer than any statement here.
+    # Statements find rows by keys, and a connection keeps the plan of a statement. A plan made while a table was small
+    # would scan the table: 10,000 rows for each of 20 reads of an update, until the server renews its statistics a
+    # minute later. Where no index fits, the server still scans; the scan then has a cost at which the server would
+    # compile each statement, and JIT takes longer than any statement here.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('lock_timeout', %s, false),"
@@ -324,7 +325,7 @@ def _prepare_mysql(timeouts: Timeouts, connection: Any, record: Any) -> None:
 
 
 def _is_galera(cursor: Any) -> bool:
-    """Whether the server is one of a cluster in which every server can be written to."""
+    """Return True if the server is one of a cluster in which every server can be written to."""
     try:
         cursor.execute('SELECT @@wsrep_on')
     except Exception as error:

@@ -1,14 +1,14 @@
-"""Connections of drivers that spend no way to the server and back on what begins and ends a transaction.
+"""Driver connections that begin and end transactions without round trips of their own.
 
-A way there and back costs a thread more than most statements cost the server: it gives up the interpreter and has to
-wait for it again, and holds its locks meanwhile. So what nothing more is decided by goes with the commit; see
-`convergence.db.statements.prepared.batch`. MariaDB and MySQL begin a transaction with the first statement in it;
-psycopg2 would do so in a message of its own.
+A round trip costs a thread more than most statements cost the server: the thread releases the interpreter, waits for it
+again, and holds its locks meanwhile. So the last statements of a transaction travel with the commit; see
+`convergence.db.statements.prepared.batch`. MariaDB and MySQL begin a transaction with its first statement; psycopg2
+would send BEGIN separately.
 
-Statements in one text are what an injection of SQL needs to do more than to change a condition. There is no way in:
-all texts are built from the tables, when the program starts, and hold nothing but places for values, which the driver
-writes in its own notation. MariaDB is told that texts may hold several by these connections alone; PostgreSQL takes
-them anyway, from whoever sends no values apart.
+An SQL injection needs several statements in one text to do more than change a condition. There is no way in: all texts
+are built from the tables when the program starts and contain only placeholders; the driver escapes the values. Only
+these connections allow several statements per text on MariaDB; PostgreSQL allows them for every client that sends no
+separate values.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def opened(dialect: Any, record: Any, arguments: Any, options: Any, kind: Driver
 
 @contextmanager
 def read_alone(connection: Connection) -> Iterator[None]:
-    """While it is open, each statement is a transaction of its own where there are ways to a server to be saved.
+    """Run each statement as a transaction of its own, where this saves round trips to a server.
 
-    So what reads once goes there once. PostgreSQL does it by itself; MariaDB and MySQL are told the end of the
-    transaction with the statement.
+    A single read then needs one round trip. PostgreSQL commits each statement by itself; for MariaDB and MySQL the text
+    carries the commit.
     """
     driven: Any = connection.connection.dbapi_connection
     if isinstance(driven, EndingInText):
@@ -92,7 +92,7 @@ def written_alone(connection: Connection, statement: Executable, values: Mapping
 
 
 def connection_class(dialect: Any) -> DriverConnection:
-    """What the connections of the driver of a dialect are here."""
+    """Return the class of driver connections for a dialect."""
     if dialect.name == 'postgresql':
         from convergence.db.connections.psycopg2 import Psycopg2Connection  # noqa: PLC0415 - if used
 

@@ -1,7 +1,7 @@
-"""What an error of a driver means: the database cannot be reached, a lock was not to be had, or something else.
+"""Translates driver errors: database unreachable, lock not available, or another error.
 
-oslo.db recognises most of it by the words of the message. These differ from version to version and from language to
-language, and an error while connecting has others again; so the codes of the servers count too.
+oslo.db recognises most errors by their messages, which differ between versions and languages; errors while connecting
+have other messages again. So this module also uses the error codes of the servers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ REFUSED = frozenset({'22012', 1690})
 `convergence.db.statements.prepared.statement.refused_where_none`; MariaDB was to make a number of it that is too large:
 see `convergence.db.statements.prepared.statement.PreparedStatement.checking`."""
 FULL = frozenset({'53100', '53200', '25006', 1021, 1114, 1290, 1792, 1836})
-"""The server has no room left, or may only be read: it is a replica, or somebody has said so."""
+"""The server has no room left or is read-only: a replica, or set so by its administrator."""
 FULL_TEXTS = ('database or disk is full', 'disk I/O error', 'attempt to write a readonly database')
 """The same from SQLite, which has no codes in its errors."""
 
@@ -85,24 +85,25 @@ def translated_errors() -> Iterator[None]:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Whether another transaction was in the way: a deadlock, or a lock that was waited for too long."""
+    """Return True if another transaction was in the way: a deadlock, or a lock that was waited for too long."""
     return isinstance(error, db_exception.DBDeadlock) or _code(error) in LOCKED
 
 
 def is_duplicate(error: BaseException | None) -> bool:
-    """Whether there is a row with such a key already."""
+    """Return True if there is a row with such a key already."""
     if isinstance(error, db_exception.DBDuplicateEntry) or _code(error) in DUPLICATE:
         return True
     return 'UNIQUE constraint failed' in str(_cause(error))  # what SQLite says, which has no codes in its errors
 
 
 def _is_full(error: Exception) -> bool:
-    """Whether the database is there and takes nothing: the disk is full, or it may only be read at the moment."""
+    """Return True if the database is there and takes nothing: the disk is full, or it may only be read at the
+    moment."""
     return _code(error) in FULL or any(text in str(_cause(error)) for text in FULL_TEXTS)
 
 
 def _cure(error: Exception) -> str:
-    """What SQLite leaves out: its text for a disk that is full may be that for one that is broken."""
+    """Return the remedy that SQLite omits: it reports a full disk with the text of a broken one."""
     if 'disk I/O error' not in str(_cause(error)):
         return ''
     return '. The disk may be full, or broken: look for room where [database] connection keeps the file'
@@ -116,12 +117,12 @@ def _is_lost(error: Exception) -> bool:
     code = _code(error)
     if code in LOST or str(code).startswith('08'):
         return True
-    # Without a statement it was the connecting that failed, whatever the reason: refused, not found, starting up.
+    # An error without a statement comes from connecting: refused, not found, or starting up.
     return isinstance(error, exc.OperationalError) and error.statement is None and code not in LOCKED
 
 
 def _cause(error: BaseException | None) -> BaseException | None:
-    """What the driver raised."""
+    """Return the driver's exception."""
     for name in ('inner_exception', 'orig'):
         inner = getattr(error, name, None)
         error = inner if isinstance(inner, BaseException) else error
@@ -139,7 +140,7 @@ def _code(error: BaseException | None) -> str | int | None:
 
 
 def first_line(error: BaseException | None) -> str:
-    """What the driver says, in one line, without the statement and its values."""
+    """Return the driver's message in one line, without the statement and its values."""
     cause = _cause(error)
     arguments = cause.args if cause is not None else ()
     numbered = _code(error) is not None and getattr(cause, 'pgcode', None) is None and len(arguments) > 1

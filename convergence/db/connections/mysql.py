@@ -16,15 +16,15 @@ from convergence.db.connections.committing import COMMIT, Committing
 class EndingInText(Committing):
     """Part of a connection that may end the transaction of a statement in the text of that.
 
-    :ivar reads_alone: whether each statement is a transaction of its own.
-    :ivar is_over: whether the last text has ended its transaction, so that there is none to be undone.
+    :ivar reads_alone: True if each statement is a transaction of its own.
+    :ivar is_over: True if the last text has ended its transaction, so that there is none to be undone.
     """
 
     reads_alone = False
     is_over = False
 
     def query(self, text: Any, *more: Any) -> int | None:
-        """Send a text, with what ends its transaction where that is wanted. One that fails ends nothing."""
+        """Send a text, with a commit if the statement is a transaction of its own. A failing text ends nothing."""
         self.is_over = False
         answer: int | None = super().query(self._ended(text) if self.reads_alone else text, *more)  # type: ignore[misc]
         self.is_over = self.reads_alone
@@ -43,7 +43,7 @@ class EndingInText(Committing):
             super().rollback()
 
     def _take_answers(self) -> None:
-        """Take in what whoever has read a part of an answer has left of it. PyMySQL does so before the next text."""
+        """Read the rest of an answer that was read in part. PyMySQL does so itself before the next text."""
         discard = getattr(self, 'discard_result', None)
         while discard is not None and self.next_result() == 0:  # type: ignore[attr-defined]
             discard()

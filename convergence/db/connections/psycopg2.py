@@ -26,7 +26,7 @@ class Transactional(extensions.connection):  # type: ignore[misc]
     """To the driver every statement is a transaction of its own; what begins and ends one is sent here.
 
     :cvar cursor_class: what its cursors are.
-    :ivar begins: whether statements are part of transactions; else each is one of its own.
+    :ivar begins: True if statements are part of transactions; else each is one of its own.
     """
 
     cursor_class = BeginningCursor
@@ -40,7 +40,7 @@ class Transactional(extensions.connection):  # type: ignore[misc]
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is a transaction, as far as the driver has heard; also where the connection is lost.
+        """Return True if there is a transaction, as far as the driver has heard; also where the connection is lost.
 
         What could not be sent, for a value that cannot be written, has begun none.
         """
@@ -66,18 +66,18 @@ class Transactional(extensions.connection):  # type: ignore[misc]
             self._send(self._begin)
 
     def begin_with(self, query: str | bytes) -> str | bytes:
-        """What has to be sent for `query`, so that it is part of a transaction."""
+        """Return the text to send for `query`, with BEGIN in front if no transaction is open."""
         if self.is_begun or not self._begin or not self.begins:
             return query
         begins = f'{self._begin}; '
         return begins + query if isinstance(query, str) else begins.encode() + query
 
     def commit(self) -> None:
-        """Commit what was begun."""
+        """Commit the open transaction, if there is one."""
         self._end('COMMIT')
 
     def rollback(self) -> None:
-        """Undo what was begun."""
+        """Roll back the open transaction, if there is one."""
         self._end('ROLLBACK')
 
     def _end(self, how: str) -> None:

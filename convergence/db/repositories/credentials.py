@@ -1,4 +1,4 @@
-"""Credentials of stacks: the rows that stand before what is made in Keystone, and go after it."""
+"""Credentials of stacks: a row is stored before the trust is created in Keystone, and removed after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGAIN_S = 5.0
 """Seconds after which a removal that has failed is tried again; twice as many each time, up to `LONGEST_S`."""
 LONGEST_S = 3600.0
 HANDED_OUT_S = 300.0
-"""Seconds for which nobody else removes what one process removes."""
+"""Seconds for which one process removes credentials that no other process takes."""
 
 _COLUMNS = columns(CREDENTIALS, StoredCredentials)
 _OWNER = STACK.alias('owner')
@@ -33,14 +33,14 @@ def _of_tree(root_id: Any) -> ColumnElement[bool]:
 
 
 def _is_left(table: Any) -> ColumnElement[bool]:
-    """Whether something is still to be removed of a deleted stack that refers to them, or of what was nested in it."""
+    """Return the condition that a deleted stack with these credentials, or a stack nested in it, still has objects."""
     gone = and_(_TREE.c.deleted_at.is_not(None), _of_tree(_OWNER.c.id))
     return exists().where(_REFERS, gone, table.c.stack_id == _TREE.c.id)
 
 
 _HAS_ANY = exists().where(_REFERS)
 _HAS_LIVING = exists().where(_REFERS, _OWNER.c.deleted_at.is_(None))
-# A nested stack that stays when its parent goes has them of its own only when somebody has let go of it.
+# A nested stack that outlives its parent has credentials of its own only after it was released.
 _HAS_LIVING_BELOW = exists().where(_REFERS, _TREE.c.deleted_at.is_(None), _of_tree(_OWNER.c.id))
 _IS_BUSY = or_(
     exists().where(_of_tree(CREDENTIALS.c.stack_id), _TREE.c.status == Status.IN_PROGRESS),
@@ -49,9 +49,9 @@ _IS_BUSY = or_(
 
 
 def _unwanted(settles_s: float) -> ColumnElement[bool]:
-    """No stack that lives has them, nothing that a deleted one has left needs them, and nothing runs with them.
+    """Return the condition that no living stack, no leftover object and no operation needs the credentials.
 
-    This is final: what was replaced, or was made for a request that is over, no stack refers to again.
+    The condition is final: no stack refers again to credentials that were replaced or made for a finished request.
     """
     never_had = and_(CREDENTIALS.c.stack_id.is_(None), CREDENTIALS.c.created_at < asked_at() - settles_s)
     replaced = and_(CREDENTIALS.c.stack_id.is_not(None), ~_IS_BUSY)
@@ -122,10 +122,10 @@ class CredentialRows:
     # --- removing ---------------------------------------------------------------------------------------------
 
     def drop_unwanted(self, settles_s: float, limit: int, credentials_id: str | None = None) -> int:
-        """See which are needed no more, and have them removed; how many.
+        """Mark credentials that are not needed any more for removal; return their number.
 
-        :param settles_s: for how many seconds those that no stack has had may still get one.
-        :param credentials_id: look at this row alone.
+        :param settles_s: seconds for which credentials without a stack may still get one.
+        :param credentials_id: check this row only.
         """
         found = select(CREDENTIALS.c.id).where(_unwanted(settles_s)).limit(limit)
         if credentials_id is not None:
@@ -135,7 +135,7 @@ class CredentialRows:
         return sum(self._store.write(partial(_drop, each, settles_s), self.drop_unwanted) for each in ids)
 
     def take_unwanted(self, limit: int) -> list[StoredCredentials]:
-        """Those to be removed now. Each is handed out to one caller for `HANDED_OUT_S` seconds."""
+        """Return credentials to remove now. Each is handed to one caller for `HANDED_OUT_S` seconds."""
         due = and_(
             CREDENTIALS.c.status == CredentialsStatus.REMOVING,
             or_(CREDENTIALS.c.next_attempt_at.is_(None), CREDENTIALS.c.next_attempt_at < asked_at()),
@@ -166,7 +166,7 @@ class CredentialRows:
         self._change(taken.id, CredentialsStatus.REMOVING, **values)
 
     def troubled(self) -> list[StoredCredentials]:
-        """Those that Keystone has refused, and those that are being removed; the oldest first."""
+        """Return credentials that Keystone refused or that are being removed; the oldest first."""
         said = or_(CREDENTIALS.c.reason != '', CREDENTIALS.c.status == CredentialsStatus.REMOVING)
         statement = select(*_COLUMNS).where(said).order_by(CREDENTIALS.c.created_at, CREDENTIALS.c.id)
         with self._store.reading() as connection:
@@ -182,7 +182,7 @@ class CredentialRows:
 
 
 def _drop(credentials_id: str, settles_s: float, connection: Connection) -> int:
-    """Lock the row, then look again: whoever gives them to a stack writes to the row in the same transaction."""
+    """Lock the row, then check again: a transaction that gives the credentials to a stack writes to the row as well."""
     this = CREDENTIALS.c.id == credentials_id
     if connection.execute(select(CREDENTIALS.c.id).where(this).with_for_update()).first() is None:
         return 0

@@ -1,4 +1,4 @@
-"""What of a database, and of the processes that use it, may make an installation lose or leave something."""
+"""Health checks of a database and its processes: findings that may lose work or leave it undone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HealthFinding:
 
 
 def examine(store: Store, now: float) -> list[HealthFinding]:
-    """Look at everything that can be seen from here.
+    """Run all checks that this machine can run.
 
     :param now: seconds since the epoch by this machine's clock.
     :raises DatabaseUnavailable: the database cannot be reached.
@@ -54,7 +54,7 @@ _IN_PROGRESS = (
 
 
 def _absent(waiting: int, services: list[Service]) -> Iterator[HealthFinding]:
-    """Work that nobody does."""
+    """Yield findings about waiting work without a process that does it."""
     alive = {service.kind for service in services if service.is_up}
     for kind in ('engine', 'worker'):
         if waiting and kind not in alive:

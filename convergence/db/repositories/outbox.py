@@ -1,4 +1,4 @@
-"""The way from what is to be told to those who are told: a delivery for each webhook, and a message bus."""
+"""The outbox: from stored notifications to deliveries for webhooks and messages for a bus."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from convergence.notices import StackNotice
 _COLUMNS = columns(OUTBOX, StackNotice)
 _NEXT = select(*_COLUMNS).order_by(OUTBOX.c.sequence).limit(bindparam('limit'))
 TO_FAN_OUT = _NEXT.where(OUTBOX.c.fanned_out.is_(False))
-"""What nobody has looked at yet."""
+"""Notifications without deliveries yet."""
 FOR_BUS = _NEXT.where(OUTBOX.c.fanned_out.is_(True))
-"""What waits for the message bus."""
+"""Notifications that wait for the message bus."""
 
 
 class Outbox:
-    """Reads what is to be told, in the order in which it was written, and removes what has been told."""
+    """Reads stored notifications in their order, and removes those that were sent."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def fan_out(self, limit: int, *, to_bus: bool) -> int:
-        """Make a delivery for each webhook of what nobody has looked at yet; how much that was.
+        """Insert a delivery for each webhook of the next notifications; return the number of notifications.
 
-        All or nothing, and once: of two who do it at the same time one finds nothing left.
+        The step is atomic: of two concurrent callers one finds nothing left.
 
-        :param to_bus: whether it stays for a message bus.
+        :param to_bus: True to keep the notifications for a message bus.
         """
 
         def fan(connection: Connection) -> int:
@@ -56,7 +56,7 @@ class Outbox:
         return self._store.write(fan, self.fan_out)
 
     def for_bus(self, limit: int) -> list[StackNotice]:
-        """What waits for the message bus, the oldest first."""
+        """Return the notifications that wait for the message bus, the oldest first."""
         with self._store.reading() as connection:
             return [_notice(row) for row in connection.execute(FOR_BUS, {'limit': limit})]
 

@@ -1,8 +1,7 @@
-"""For which tasks there is something to do: one question, before those that each task asks.
+"""Pending tasks: one query finds the tasks that have work, before each task runs its own query.
 
-An idle installation has many tasks and nothing to do. So what each of them would find is counted in one statement, and
-only those are carried out that would find something. What is counted is what the task's own statement finds, for it is
-that statement, with what it is asked with: neither can find what the other does not.
+An idle installation has many tasks and no work. One statement counts the rows that each task would find, and only tasks
+with rows run. The counted query is the task's own query with the task's parameters, so both find the same rows.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class PendingTasks:
         self._deleted_s = NEVER_S if keep.deleted_s is None else keep.deleted_s
 
     def of_sweep(self, look: SweepCriteria) -> frozenset[SweepTask]:
-        """Those of the sweeper."""
+        """Return the sweeper tasks that have work."""
         asked = {
             'older_than_s': look.older_than_s,
             'patience_s': look.older_than_s,
@@ -68,18 +67,18 @@ class PendingTasks:
         return frozenset(map(SweepTask, self._found(_of_sweep(look.repair_pauses), asked)))
 
     def of_worker(self, worker_id: str, older_than_s: float, window: int = DISPATCH_WINDOW) -> frozenset[WorkerTask]:
-        """Those of a worker.
+        """Return the maintenance tasks of a worker that have work.
 
-        :param older_than_s: for how long a node was ready.
+        :param older_than_s: seconds since the node became ready.
         """
         ages = {'older_than_s': older_than_s, 'patience_s': older_than_s}
         asked = {'worker': worker_id, **ages, 'limit': 1, 'window': window}
         return frozenset(map(WorkerTask, self._found(_OF_WORKER, asked)))
 
     def of_relay(self, progress_s: float | None) -> frozenset[RelayTask]:
-        """Those of a relay.
+        """Return the relay tasks that have work.
 
-        :param progress_s: seconds for which nothing was told of an operation in progress; None: nothing ever is.
+        :param progress_s: seconds between progress notifications of an operation; None: none are sent.
         """
         asked = {'interval_s': NEVER_S if progress_s is None else progress_s, 'limit': 1}
         return frozenset(map(RelayTask, self._found(_OF_RELAY, asked)))
@@ -91,8 +90,8 @@ class PendingTasks:
         except DatabaseUnavailable:
             raise
         except Exception:
-            # Whatever keeps one question from its answer must not keep the others from theirs.
-            LOG.exception('It cannot be told for which tasks there is something to do; all of them look for it')
+            # A failure of this query must not keep the tasks from their work.
+            LOG.exception('The query for pending tasks failed; every task runs its own query this time')
             return list(question.selected_columns.keys())
 
 

@@ -1,4 +1,4 @@
-"""Operations in progress whose progress is to be told, each at growing intervals."""
+"""Operations whose progress is due for a notification, at growing intervals."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ class Underway:
 
 
 class UntoldProgress:
-    """Finds operations of which nothing was told for a while; each is handed out to one caller."""
+    """Finds operations whose last progress notification is some time ago; each is handed to one caller."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def take_due(self, interval_s: float, limit: int) -> list[Underway]:
-        """Those whose turn it is; from now on they count as told of. Nested stacks are told of with their root."""
+        """Return operations that are due, and mark their progress as notified. A root stack stands for its nested
+        stacks.
+        """
         with self._store.reading() as connection:
             asked = {'interval_s': interval_s, 'limit': limit}
             found = [Underway(*row) for row in connection.execute(UNTOLD_PROGRESS, asked)]

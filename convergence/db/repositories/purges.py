@@ -1,4 +1,4 @@
-"""What is removed because nobody needs it any more. Each step is bounded, and a transaction of its own."""
+"""Purges of rows that are not needed any more. Each step is bounded and a transaction of its own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class OverTraversal:
 
 
 def together(traversals: Iterable[OverTraversal]) -> Iterator[list[OverTraversal]]:
-    """Those whose nodes go in one transaction: of many small ones, or some of a large one."""
+    """Yield traversals whose nodes are removed in one transaction: many small ones, or a part of a large one."""
     batch: list[OverTraversal] = []
     for each in traversals:
         if batch and sum(other.node_count for other in batch) + each.node_count > BATCH // 2:
@@ -164,7 +164,7 @@ _LEFT_BEHIND = select(RESOURCE.c.stack_id).where(
 
 
 def with_objects(store: Store, stack_ids: Sequence[str]) -> set[str]:
-    """Which of the stacks have rows that name an object, or may stand for one."""
+    """Return the stacks with rows that have an object, or may have one."""
     with store.reading() as connection:
         return {
             stack_id
@@ -214,7 +214,7 @@ def remove_stack(store: Store, stack_id: str) -> int:
 
 
 def _remove(store: Store, table: Any, key: Any, condition: Any) -> int:
-    """Remove matching rows, so many at a time that nobody waits long for them."""
+    """Delete matching rows, in batches that keep other transactions from waiting long."""
     removed = 0
 
     def batch(connection: Connection) -> int:

@@ -1,4 +1,4 @@
-"""Who is there: the processes, their heartbeats and their leases. The database's clock decides."""
+"""The roster of processes: heartbeats and leases, by the database's clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _IS_DEAD = and_(
     ~select(RESOURCE.c.id).where(RESOURCE.c.owner == SERVICE.c.id).exists(),
 )
 DEAD = select(SERVICE.c.id).where(_IS_DEAD)
-"""What `Roster.remove_dead` would forget."""
+"""Processes that `Roster.remove_dead` removes."""
 HELD_BY = select(*RESOURCE_COLUMNS).where(RESOURCE.c.owner == bindparam('worker'))
 """The rows that a worker holds."""
 _FIELDS = ('id', 'kind', 'host', 'version', 'started_at', 'beat_at', 'lease_s', 'stopped', 'load')

@@ -1,4 +1,6 @@
-"""Whether the keys of this process fit what is stored, and sealing everything anew with the first of them."""
+"""Rotation of keys: checks that the keys of this process open the stored values, and seals all values with the first
+key.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,17 @@ from convergence.db.schema.sealing import Seal, opened
 from convergence.errors import SealedWithAnotherKey
 
 SAMPLE = 10
-"""Rows of a table that are looked at before a process begins to work."""
+"""Rows of a table that are checked before a process begins to work."""
 BATCH = 100
 """Rows that are read at a time."""
 
 
 @dataclass(slots=True)
 class Rotation:
-    """What came of sealing everything anew.
+    """Result of sealing all values with the first key.
 
-    :param sealed: how many values were sealed with the first key; the others were already.
-    :param unopened: where a value was left alone, because no key opens it: ``table.column of its key``.
+    :param sealed: number of values sealed now; all others had the first key already.
+    :param unopened: values that no key opens, left unchanged: ``table.column of its key``.
     """
 
     sealed: int
@@ -34,11 +36,11 @@ class Rotation:
 
 
 def require_fitting(engine: Engine, seal: Seal | None) -> None:
-    """Refuse to work with keys that do not open what is stored, before anything is written with them.
+    """Refuse keys that do not open the stored values, before a process seals new values with them.
 
-    Keys of rows are random, so the first rows are a sample. A database without a schema has nothing to be opened.
+    Keys of rows are random, so the first rows are a sample. A database without a schema has nothing to check.
 
-    :raises SealedWithAnotherKey: the text says where the keys are configured.
+    :raises SealedWithAnotherKey: the text names the option with the keys.
     """
     from convergence.db.schema.migration import version  # noqa: PLC0415 - it brings Alembic, which is slow to import
 
@@ -54,12 +56,13 @@ def require_fitting(engine: Engine, seal: Seal | None) -> None:
 
 
 def rotate(engine: Engine, seal: Seal) -> Rotation:
-    """Seal every stored value with the first key: what another key has sealed, and what is plain.
+    """Seal every stored value with the first key, both values sealed with another key and plain ones.
 
-    All processes may go on meanwhile, if they have that key already: a value that one of them writes between our
-    reading and our writing is left as it is.
+    Processes that have the key already may run meanwhile: a value that they write between the read and the write of
+    this
+    function stays unchanged.
 
-    :raises DatabaseUnavailable: the database cannot be reached (any more); whatever was sealed stays so.
+    :raises DatabaseUnavailable: the database cannot be reached (any more); values sealed so far stay sealed.
     """
     done = Rotation(0, [])
     with failures.translated_errors():
@@ -90,7 +93,7 @@ def _rotate_table(engine: Engine, seal: Seal, source: Table, columns: list[Colum
 
 
 def _rows(engine: Engine, source: Table, keys: list[str]) -> Iterator[Row[Any]]:
-    """All rows of a table as they are stored, by their keys, in batches: no transaction stays open."""
+    """Yield all rows of a table in their stored form, by their keys, in batches: no transaction stays open."""
     raw = _raw(source)
     order = [raw.c[key] for key in keys]
     last: Row[Any] | None = None
@@ -107,6 +110,6 @@ def _rows(engine: Engine, source: Table, keys: list[str]) -> Iterator[Row[Any]]:
 
 
 def _raw(source: Table) -> Table:
-    """A table whose keys and sealed columns are texts and numbers as they are stored."""
+    """Return a table whose keys and sealed columns have the types of their stored form."""
     names = [each.name for each in source.columns if each.primary_key or isinstance(each.type, Sealable)]
     return table(source.name, *(column(name) for name in names))  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Snapshots: what there are, and what is kept for those that nobody wants any more."""
+"""Snapshots, and the kept data of those that are being deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from convergence.db.statements.store import Store
 
 _SNAPSHOT = columns(SNAPSHOT, Snapshot)
 _ITEM = columns(SNAPSHOT_ITEM, SnapshotItem)
-# A worker that is still busy with a snapshot may add to what is kept for it.
+# A worker that still takes a snapshot may add data to it.
 _BUSY = exists().where(
     RESOURCE.c.stack_id == SNAPSHOT.c.stack_id,
     RESOURCE.c.action == Action.SNAPSHOT,
@@ -67,7 +67,7 @@ class SnapshotRows:
         return Snapshot(*row) if row is not None else None
 
     def items(self, snapshot_id: str) -> list[SnapshotItem]:
-        """What types keep for a snapshot, by resource name."""
+        """Return the data that resource types keep for a snapshot, by resource name."""
         statement = select(*_ITEM).where(SNAPSHOT_ITEM.c.snapshot_id == snapshot_id)
         with self._store.reading() as connection:
             return [SnapshotItem(*row) for row in connection.execute(statement.order_by(SNAPSHOT_ITEM.c.name))]
@@ -75,8 +75,9 @@ class SnapshotRows:
     # --- deleting ---------------------------------------------------------------------------------------------
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
-        """What is kept for snapshots that are being deleted. Each is handed out to one caller for `SNAPSHOT_RETRY_S`
-        seconds."""
+        """Return kept data of snapshots that are being deleted. Each item is handed to one caller for
+        `SNAPSHOT_RETRY_S` seconds.
+        """
         with self._store.reading() as connection:
             found = [SnapshotItem(*row) for row in connection.execute(UNWANTED_ITEMS, {'limit': limit})]
         taken: list[SnapshotItem] = []

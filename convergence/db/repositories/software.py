@@ -29,7 +29,7 @@ _DEPLOYMENT_COLUMNS = columns(SOFTWARE_DEPLOYMENT, SoftwareDeployment)
 
 
 class SoftwareRows:
-    """Keeps configurations and deployments. Nobody sees those of another project."""
+    """Stores software configurations and deployments. A project sees only its own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class SoftwareRows:
         return SoftwareConfig(*row) if row is not None else None
 
     def add_config(self, config: SoftwareConfig, holder: Holder | None = None) -> SoftwareConfig:
-        """Keep a configuration; it, with its time. One that is there already stays as it is."""
+        """Store a configuration and return it with its time. An existing one stays unchanged."""
 
         def add(connection: Connection) -> SoftwareConfig:
             _require_held(connection, holder)
@@ -127,11 +127,11 @@ class SoftwareRows:
     def deploy(
         self, deployment: SoftwareDeployment, config: SoftwareConfig, holder: Holder | None = None
     ) -> SoftwareDeployment:
-        """Give a deployment, which is made if need be, a derived configuration in the place of the one that it has.
+        """Give a deployment, created if needed, a derived configuration in place of its present one.
 
-        Where it has got that one before, nothing changes.
+        A configuration that it had before changes nothing.
 
-        :returns: the deployment as it is now.
+        :returns: the deployment after the change.
         """
         mine = _one_of(deployment.project_id, deployment.id)
 
@@ -162,7 +162,7 @@ class SoftwareRows:
         report: ServerReport,
         holder: Holder | None = None,
     ) -> bool:
-        """Say what has become of a configuration; False: nobody waits for that (any more)."""
+        """Store the result of a configuration; return False if no resource waits for it (any more)."""
         waiting = and_(
             _one_of(project_id, deployment_id),
             SOFTWARE_DEPLOYMENT.c.config_id == config_id,
@@ -193,7 +193,7 @@ class SoftwareRows:
 
     @staticmethod
     def _is_there(connection: Any, project_id: str, config_id: str | None) -> bool:
-        """Whether a configuration exists, and stays until the end of the transaction."""
+        """Return True if a configuration exists, and stays until the end of the transaction."""
         if config_id is None:
             return True
         mine = and_(SOFTWARE_CONFIG.c.project_id == project_id, SOFTWARE_CONFIG.c.id == config_id)

@@ -1,4 +1,4 @@
-"""What a sweeper looks for: work that nobody is attending to. Every query is bounded and uses an index."""
+"""Queries of the sweeper for work that no process does. Every query is bounded and uses an index."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _READY_AND_FREE = (
     .where(
         or_(
             TRAVERSAL.c.status == TraversalStatus.RUNNING,
-            # Of a traversal that is being cancelled what has begun goes on, and nothing else.
+            # In a traversal that is being cancelled, only actions in progress continue.
             and_(TRAVERSAL.c.status == TraversalStatus.CANCELLING, RESOURCE.c.status == Status.IN_PROGRESS),
         ),
         RESOURCE.c.owner.is_(None),
@@ -77,14 +77,14 @@ _READY_AND_FREE = (
             RESOURCE.c.wake_at.is_(None),
             RESOURCE.c.wake_at <= asked_at(),
             RESOURCE.c.event_count != RESOURCE.c.polled_event_count,
-            # What an older traversal has parked does not sleep for this one: see `convergence.core.begin`.
+            # A row parked by an older traversal does not sleep for this one: see `convergence.core.begin`.
             RESOURCE.c.traversal_id.is_distinct_from(_READY.c.traversal_id),
         ),
         ~waits_at_hook(_READY.c.traversal_id),
     )
     .subquery()
 )
-# Of one stack no more than its window: a long backlog goes on by itself, and must not keep other stacks waiting.
+# At most one dispatch window per stack: a long backlog advances by itself and must not delay other stacks.
 UNATTENDED = (
     select(
         _READY_AND_FREE.c.stack_id,
@@ -117,7 +117,7 @@ ORPHANED = (
     .where(RESOURCE.c.owner.is_not(None), ~_ALIVE)
     .limit(bindparam('limit'))
 )
-# Past its own deadline, and its worker, although alive, does nothing about it: somebody else is to see to it.
+# Past its own deadline although its worker is alive: another worker takes the row over.
 NEGLECTED = (
     select(*_HELD)
     .where(
@@ -133,7 +133,7 @@ _INTERRUPTED = (
     .where(RESOURCE.c.status == Status.IN_PROGRESS, RESOURCE.c.owner.is_(None), STACK.c.status != Status.IN_PROGRESS)
     .limit(bindparam('limit'))
 )
-# Their types can be told that nobody wants the action any more; that takes a worker.
+# A worker notifies their types that the action is not needed any more.
 TO_BE_TOLD = _INTERRUPTED.where(RESOURCE.c.progress.is_not(None))
 TO_BE_GIVEN_UP = _INTERRUPTED.where(
     or_(
@@ -253,7 +253,9 @@ class Sweeps(NestedSweeps):
         return self._store.write(lambda connection: written_alone(connection, take, {}).rowcount == 1, self.take_duty)
 
     def duty_held_s(self, name: str, holder: str) -> float:
-        """For how many seconds more somebody else than `holder` has a duty; 0 or less: nobody else has it."""
+        """Return the seconds for which another process than `holder` still holds a duty; 0 or less if no other process
+        does.
+        """
         held = select(DUTY.c.until - database_now()).where(DUTY.c.name == name, DUTY.c.holder != holder)
         with self._store.reading() as connection:
             seconds: float | None = connection.execute(held).scalar()
@@ -307,11 +309,11 @@ class Sweeps(NestedSweeps):
         return [EndedTraversal(*row) for row in self._read(OVERDUE, limit)]
 
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
-        """Deleted stacks of which rows are left that name an object, or may stand for one.
+        """Return deleted stacks that still have rows with an object, or with one that may exist.
 
-        Each time the next thousand deleted stacks are looked at, and after the last the first again.
+        Each call checks the next thousand deleted stacks, and begins again after the last.
 
-        :param again_s: seconds after which those are found again of which something could not be removed.
+        :param again_s: seconds after which stacks with a failed removal are returned again.
         """
         after, after_id = self._looked_at
         page = self._read(_DELETED, _PAGE, again_s=again_s, after=after, after_id=after_id)
@@ -356,7 +358,7 @@ class Sweeps(NestedSweeps):
         return self._store.write(lambda connection: remove_nodes(connection, over, self._keep), self._purge)
 
     def purge_stacks(self, limit: int) -> int:
-        """Remove what is left of stacks that were deleted long ago; how many rows that were."""
+        """Remove the rows of stacks that were deleted long ago; return the number of rows."""
         if self._keep.deleted_s is None:
             return 0
         removed = 0
@@ -366,9 +368,9 @@ class Sweeps(NestedSweeps):
         return removed
 
     def stalled(self, limit: int, after_s: float) -> list[TraversalProgress]:
-        """Current, running traversals that make no progress and are not known for it, or do so again.
+        """Return current, running traversals that stall and are not reported yet, or move again after a report.
 
-        Only those are looked at that began more than `after_s` seconds ago.
+        Only traversals that began more than `after_s` seconds ago are checked.
         """
         found = [TraversalProgress(*row) for row in self._read(_STANDING_STILL, limit, after_s=after_s)]
         return [each for each in found if each.is_news(after_s)]

@@ -1,4 +1,4 @@
-"""Webhooks, and what is to be delivered to each."""
+"""Webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from convergence.db.statements.store import Store
 from convergence.notices import pause_s
 
 MOST_REASON = 500
-"""Characters that are kept of why a webhook could not be told."""
+"""Characters stored of the reason for which a delivery failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address at which somebody wants to be told of the stacks of a project. The representation shows no secret.
+    """The address that receives the events of a project's stacks. The representation shows no secret.
 
-    :param stack_id: of this stack alone, with all that is nested in it; None: of every stack of the project.
-    :param content: `url` and `key`; None: it cannot be read.
-    :param host: of the address, with its port; many webhooks may have the same.
-    :param attempts: how many have failed in a row since somebody was told last.
-    :param delivered_at: when somebody was told last, and `created_at`: seconds since the epoch.
-    :param reason: why the last attempt failed; empty where it did not.
-    :param given_up: how many events it was never told of.
+    :param stack_id: limits it to a stack with all that is nested in it; None: every stack of the project.
+    :param content: `url` and `key`; None: unreadable.
+    :param host: host and port of the address; many webhooks may share it.
+    :param attempts: number of attempts that failed since the last delivery.
+    :param delivered_at: time of the last delivery, and `created_at`: seconds since the epoch.
+    :param reason: reason of the last failure; empty after a success.
+    :param given_up: number of events that were dropped undelivered.
     """
 
     id: str
@@ -48,9 +48,9 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event that a webhook is to be told of.
+    """An event that waits for delivery to a webhook.
 
-    :param content: the CloudEvent; None: it cannot be read.
+    :param content: the CloudEvent; None: unreadable.
     """
 
     sequence: int
@@ -65,7 +65,7 @@ _IS_OVER = and_(
     ~_HAS_DELIVERY,
     ~select(OUTBOX.c.sequence).where(OUTBOX.c.root_id == WEBHOOK.c.stack_id).exists(),
 )
-"""Its stack was deleted, and it has been told so."""
+"""Its stack was deleted, and the event of the deletion was delivered."""
 _IS_FREE = or_(WEBHOOK.c.next_attempt_at.is_(None), WEBHOOK.c.next_attempt_at <= asked_at())
 TO_BE_TOLD = (
     select(*_COLUMNS)
@@ -84,9 +84,9 @@ class WebhookRows:
     # --- for their owners -------------------------------------------------------------------------------------
 
     def add(self, webhook: Webhook, most: int) -> Webhook | None:
-        """Keep a webhook; it, with its time, or None where the project has `most` already.
+        """Store a webhook and return it with its time; None if the project has `most` already.
 
-        Those of deleted stacks do not count: they go here, once they have been told of that.
+        Webhooks of deleted stacks do not count: they are removed here once the event of the deletion was delivered.
         """
 
         def write(connection: Connection) -> Webhook | None:
@@ -112,7 +112,7 @@ class WebhookRows:
             return [_webhook(row) for row in found]
 
     def telling(self, project_id: str, stack_id: str | None) -> set[str]:
-        """The names and ids of the webhooks of a project that tell of a stack; None: of one to come."""
+        """Return the names and ids of a project's webhooks that cover a stack; None: a stack to be created."""
         every = [each for each in self.of_project(project_id) if each.stack_id in (None, stack_id)]
         return {name for each in every for name in (each.id, each.name) if name}
 
@@ -123,7 +123,7 @@ class WebhookRows:
         return _webhook(row) if row is not None else None
 
     def waiting(self, webhook_id: str) -> int:
-        """How many events wait to be told to a webhook."""
+        """Return the number of events that wait for delivery to a webhook."""
         with self._store.reading() as connection:
             return int(connection.execute(select(func.count()).where(DELIVERY.c.webhook_id == webhook_id)).scalar_one())
 
@@ -142,19 +142,19 @@ class WebhookRows:
     # --- for senders ------------------------------------------------------------------------------------------
 
     def due(self, limit: int) -> list[Webhook]:
-        """Webhooks for which something waits and that nobody tells just now: new ones, then who has waited longest."""
+        """Return webhooks with waiting events that no relay serves now: new ones, then the longest waiting."""
         with self._store.reading() as connection:
             return [_webhook(row) for row in connection.execute(TO_BE_TOLD, {'limit': limit})]
 
     def take(self, webhook_id: str, for_s: float) -> bool:
-        """Become the one who tells a webhook, for `for_s` seconds; False: somebody else is."""
+        """Take a webhook for `for_s` seconds; return False if another relay has it."""
         taking = (
             update(WEBHOOK).where(WEBHOOK.c.id == webhook_id, _IS_FREE).values(next_attempt_at=database_now() + for_s)
         )
         return self._store.write(lambda connection: connection.execute(taking).rowcount == 1, self.take)
 
     def release(self, webhook_id: str) -> None:
-        """Whatever still waits for a webhook may be told at once, after those that have waited for longer."""
+        """Make the remaining events of a webhook due at once, behind webhooks that have waited for longer."""
         self._set(webhook_id, next_attempt_at=database_now())
 
     def next_delivery(self, webhook_id: str) -> Delivery | None:
@@ -165,7 +165,7 @@ class WebhookRows:
         return Delivery(*_readable(row)) if row is not None else None
 
     def delivered(self, webhook_id: str, sequence: int) -> None:
-        """A webhook was told."""
+        """Record a delivery."""
         values = {'delivered_at': database_now(), 'attempts': 0, 'reason': ''}
 
         def write(connection: Connection) -> None:
@@ -175,7 +175,8 @@ class WebhookRows:
         self._store.write(write, self.delivered)
 
     def failed(self, webhook: Webhook, attempts: int, reason: str, give_up_after_s: float) -> int:
-        """A webhook could not be told: it is left alone for a while. How many events are given up that are too old."""
+        """Record a failed delivery: the webhook pauses, and events that are too old are dropped; return their
+        number."""
         old = and_(DELIVERY.c.webhook_id == webhook.id, DELIVERY.c.created_at < asked_at() - give_up_after_s)
 
         def write(connection: Connection) -> int:

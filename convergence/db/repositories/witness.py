@@ -41,13 +41,13 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What one look shows. All times by the database's clock.
+class DatabaseState:
+    """State of the database that one check shows. All times by the database's clock.
 
-    :param beats: how many heartbeats of this process there were; None: it is not registered.
-    :param turns: how often any engine took the duty of the sweeper.
+    :param beats: number of heartbeats of this process; None: it is not registered.
+    :param turns: number of times that any engine took the duty of the sweeper.
     :param newest: the newest heartbeat of any process; None: there is none.
-    :param newest_other: the newest one of any other process.
+    :param newest_other: the newest heartbeat of any other process.
     """
 
     now: float
@@ -59,10 +59,10 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class LostCommits:
-    """What was committed in this time is not in the database any more. Seconds since the epoch, the database's clock.
+    """A time whose commits the database has lost. Seconds since the epoch, by the database's clock.
 
-    :param since: the newest heartbeat that the database still knows of; None: it knows of none.
-    :param until: when this process last saw something that the database does not know any more.
+    :param since: the newest heartbeat that the database still has; None: it has none.
+    :param until: time at which this process last read something that the database has lost.
     """
 
     since: float | None
@@ -78,10 +78,10 @@ _SERVER_IS = {
     'postgresql': "coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a local socket')",
     'mysql': "concat(@@hostname, ':', @@port)",
 }
-"""Which server answers, whatever stands between, by the kind of database."""
+"""Expressions for the server that answers, behind any proxy, by kind of database."""
 
-LOOKS_EVERY = 6
-"""Where a heartbeat can tell nothing but that all is as it was expected, so many heartbeats come with one look."""
+CHECK_EVERY = 6
+"""Heartbeats per full check, where a heartbeat only confirms the expected state."""
 
 _OWN, _ANY, _OTHER = SERVICE.alias('own'), SERVICE.alias('any_process'), SERVICE.alias('other')
 # As things are before a heartbeat that answers with it.
@@ -96,28 +96,29 @@ _OTHERS = (
 
 @cache
 def _seen(database: str) -> tuple[ColumnElement[Any], ...]:
-    """What a look shows beside the heartbeats of this process: the fields of `Sight`, and the server."""
+    """Return the columns of a check beside the heartbeats of this process: the fields of `DatabaseState`, and the
+    server."""
     return (*_OTHERS, literal_column(_SERVER_IS.get(database, "''"), String))
 
 
 @cache
-def _look(database: str) -> Select[Any]:
-    """What the witness looks at."""
+def _check_query(database: str) -> Select[Any]:
+    """Return the query of a check."""
     own = select(_OWN.c.beats).where(_OWN.c.id == bindparam('key')).scalar_subquery()
     return select(database_now(), own, *_seen(database))
 
 
 @cache
 def _witnessed(database: str) -> Update:
-    """The heartbeat that answers with what a look at the same moment would show."""
+    """Return the heartbeat that answers with the columns of a check."""
     return BEAT.returning(database_now(), SERVICE.c.beats, *_seen(database))
 
 
 @cache
 def _expected(database: str) -> Update:
-    """The heartbeat that is sent if everything is as it was expected, for a server that answers an UPDATE with numbers.
+    """Return the heartbeat that succeeds only in the expected state, for servers that answer an UPDATE with numbers.
 
-    One of them is told by ``last_insert_id``: how often the duty was taken.
+    ``last_insert_id`` returns one of them: the number of times that the duty was taken.
     """
     turns = func.last_insert_id(func.coalesce(select(func.max(DUTY.c.turns)).scalar_subquery(), 0))
     return BEAT.where(
@@ -129,10 +130,10 @@ def _expected(database: str) -> Update:
 
 
 class Witness:
-    """Compares what one process sees of its database with what it has seen before.
+    """Compares the state of the database with the state that this process saw before.
 
     :param lease_s: a clock that differs by more than half of it makes living processes look dead.
-    :param on_loss: told of each time whose commits are lost, after the log was.
+    :param on_loss: called with each time whose commits are lost, after the log line.
     :param clock: seconds on the clock of this process, from any moment on.
     :ivar server: the database server that answered last; empty for SQLite.
     """
@@ -150,51 +151,53 @@ class Witness:
         self._most_s = lease_s / 2
         self._on_loss = on_loss
         self._clock = clock
-        self._last: tuple[Sight, float] | None = None
+        self._last: tuple[DatabaseState, float] | None = None
         self._behind = False
         self._as_expected = 0
         self.server = ''
 
     def beat(self, load: Mapping[str, Json]) -> bool:
-        """Send the heartbeat of the process, and look.
+        """Send the heartbeat of the process, and check the database.
 
-        On PostgreSQL that is one statement. MariaDB and MySQL are told what is expected: where they find it so there is
-        no look. Else the look comes first.
+        On PostgreSQL that is one statement. MariaDB and MySQL get the expected state with the heartbeat and need no
+        check if it
+        holds; otherwise the check comes first.
 
-        :param load: how busy the process is. It is told which database server answered last, too.
-        :returns: whether the process is still registered; if not, it has been declared dead and must stop its work.
-        :raises DatabaseUnavailable: see `look`.
+        :param load: load of the process; the database server that answered last is added to it.
+        :returns: True if the process is still registered; otherwise it was declared dead and must stop its work.
+        :raises DatabaseUnavailable: see `check`.
         """
         database = self._store.engine.dialect.name
         if database == 'mysql' and self._is_as_expected(load):
             return True
         if database != 'postgresql' or self._last is None:
-            self.look()
+            self.check()
             return Roster(self._store).beat(self._id, self._told(load))
         values = {'key': self._id, 'busy': self._told(load)}
         row = self._store.write(
             lambda connection: written_alone(connection, _witnessed('postgresql'), values).first(), Roster.beat
         )
         if row is None:
-            self.look()
+            self.check()
         else:
-            self._look_at(row)
+            self._compare(row)
         return row is not None
 
-    def look(self) -> LostCommits | None:
-        """Compare, and say what is wrong; to be called right before each heartbeat that is not sent by `beat`.
+    def check(self) -> LostCommits | None:
+        """Check the database and report losses; call it before each heartbeat that `beat` does not send.
 
-        :returns: what was lost, if anything was.
-        :raises DatabaseUnavailable: the database cannot be reached; the next look compares with the last that could.
+        :returns: the lost commits, if any.
+        :raises DatabaseUnavailable: the database cannot be reached; the next check compares with the last successful
+            one.
         """
         with self._store.reading() as connection:
-            row = connection.execute(_look(connection.dialect.name), {'key': self._id}).one()
-        return self._look_at(row)
+            row = connection.execute(_check_query(connection.dialect.name), {'key': self._id}).one()
+        return self._compare(row)
 
     def _is_as_expected(self, load: Mapping[str, Json]) -> bool:
-        """Send the heartbeat if nothing is seen that a look would tell of; whether it was sent."""
+        """Send the heartbeat if the database is in the expected state; return True if it was sent."""
         last, at = self._last or (None, 0.0)
-        if last is None or last.beats is None or self._as_expected + 1 >= LOOKS_EVERY:
+        if last is None or last.beats is None or self._as_expected + 1 >= CHECK_EVERY:
             self._as_expected = 0
             return False
         seen_at = self._clock()
@@ -224,10 +227,10 @@ class Witness:
     def _told(self, load: Mapping[str, Json]) -> dict[str, Json]:
         return {**load, 'database': self.server}
 
-    def _look_at(self, row: Row[Any]) -> LostCommits | None:
+    def _compare(self, row: Row[Any]) -> LostCommits | None:
         now, beats, turns, newest, other, server = tuple(row)
         self.server = server
-        seen, at = Sight(now, beats, turns or 0, newest, other), self._clock()
+        seen, at = DatabaseState(now, beats, turns or 0, newest, other), self._clock()
         last, self._last = self._last, (seen, at)
         self._compare_with_others(seen)
         if last is None:
@@ -236,15 +239,15 @@ class Witness:
         loss = lost(last[0], seen)
         if loss is not None:
             LOG.error(
-                'The database has lost what was committed %s: it is in an older state than this process has seen, as '
-                'after a fail-over to a server that had not received everything. What was made in that time may exist '
+                'The database has lost commits made %s: it is in an older state than this process has seen, as '
+                'after a fail-over to a server that had not received everything. Objects made in that time may exist '
                 'without a row: "convergence-manage orphans" lists it.',
                 loss,
             )
             self._on_loss(loss)
         return loss
 
-    def _compare_with_others(self, seen: Sight) -> None:
+    def _compare_with_others(self, seen: DatabaseState) -> None:
         ahead_s = (seen.newest_other or 0.0) - seen.now
         if ahead_s > self._most_s and not self._behind:
             LOG.error(
@@ -255,7 +258,7 @@ class Witness:
             )
         self._behind = ahead_s > self._most_s
 
-    def _compare_clocks(self, last: Sight, seen: Sight, passed_s: float) -> None:
+    def _compare_clocks(self, last: DatabaseState, seen: DatabaseState, passed_s: float) -> None:
         jump_s = (seen.now - last.now) - passed_s
         if abs(jump_s) > self._most_s:
             LOG.error(
@@ -266,8 +269,8 @@ class Witness:
             )
 
 
-def lost(last: Sight, seen: Sight) -> LostCommits | None:
-    """Whether the database knew more when it was seen last. Both numbers only ever grow while the row is there."""
+def lost(last: DatabaseState, seen: DatabaseState) -> LostCommits | None:
+    """Return the lost commits if the database had more before. Both numbers only grow while the row exists."""
     went_back = seen.turns < last.turns
     if seen.beats is not None and last.beats is not None:
         went_back = went_back or seen.beats < last.beats

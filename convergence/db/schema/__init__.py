@@ -1,1 +1,1 @@
-"""What is stored: tables, column types, sealing, versions of the schema."""
+"""The schema: tables, column types, sealing, and revisions."""

@@ -40,11 +40,12 @@ LONG_TEXT = sqlalchemy.Text().with_variant(mysql.LONGTEXT(), 'mysql', 'mariadb')
 
 
 def stored(value: Any, dialect: Any = None) -> str | None:
-    """What a column holds for a JSON value; NULL for None.
+    """Return the stored text of a JSON value; NULL for None.
 
-    With `loaded` the one door for structured user data (templates, properties, private data, outputs): all of it is
-    sealed here, where the engine of `dialect` has a seal. Names, reasons and physical ids are columns of their own, and
-    stay readable.
+    With `loaded` this is the only way for structured user data (templates, properties, private data, outputs): all of
+    it is
+    sealed here if the engine of `dialect` has a seal. Names, reasons and physical ids are columns of their own and stay
+    readable.
     """
     if value is None:
         return None
@@ -205,9 +206,9 @@ class database_now(FunctionElement[float]):
 
 
 class asked_at(FunctionElement[float]):
-    """The database's own clock, in seconds since the epoch, when it was sent the statement.
+    """The database's clock at the start of the statement, in seconds since the epoch.
 
-    It is the same for every row. So an index leads to what is older; with `database_now` each row would be looked at.
+    It is the same for every row, so an index serves comparisons with it; `database_now` would be evaluated per row.
     """
 
     type = sqlalchemy.Double()
@@ -215,7 +216,7 @@ class asked_at(FunctionElement[float]):
 
 
 OWN_CLOCK = 'convergence_clock'
-"""Attribute of the dialect of an SQLite engine whose time is told by a function of ours: how to call it in SQL."""
+"""Attribute of an SQLite dialect whose clock is a function of this process: its call in SQL."""
 
 
 @compiles(database_now, 'sqlite')

@@ -22,7 +22,7 @@ BEFORE_FIRST_RELEASE = frozenset({'0001'})
 """Revisions of schemas from before the first release. Their tables have other columns, and no migration leads on."""
 
 DUTIES = ('sweeper', 'notifications')
-"""What one process does for all; each has a row in the table ``duty``."""
+"""Duties that one process does for all; each has a row in the table ``duty``."""
 
 
 def _config(connection: Any = None) -> Config:
@@ -71,7 +71,7 @@ def sync(engine: Engine, revision: str = 'head') -> str | None:
 
 
 def goes_back(engine: Engine, revision: str) -> bool:
-    """Whether `sync` to a revision would take steps back from what is there.
+    """Return True if `sync` to a revision would downgrade the schema.
 
     :raises Invalid: there is no such revision.
     :raises DatabaseUnavailable: this program does not know the revision of the schema.
@@ -118,7 +118,7 @@ def _is_newer(present: str | None, wanted: str) -> bool:
 
 
 def differences(engine: Engine) -> list[str]:
-    """Where a database differs from the tables of this code, a line each.
+    """Return the differences between a database and the tables of this code, a line each.
 
     :raises DatabaseUnavailable: this program does not know the revision of the schema.
     """

@@ -1,7 +1,7 @@
 """The tables. Column names are the field names of the rows in `convergence.core.rows`.
 
-There are no foreign keys: checking one locks the row it points at, and whoever holds a resource row must never wait
-for a stack row (see docs/decisions). What belongs together is written and removed in one transaction instead.
+There are no foreign keys: checking one locks the row it points at, and a transaction that holds a resource row must
+never wait for a stack row (see docs/decisions). Related rows are written and removed in one transaction instead.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ STACK = Table(
     Column('credentials_id', ID, index=True),
     Column('previous_good_template_id', ID),
     Column('drift_policy', Word(DriftPolicy), nullable=False),
-    Column('policy_propagated', Boolean, nullable=False, default=True),  # whether what is nested knows the drift policy
+    Column('policy_propagated', Boolean, nullable=False, default=True),  # True once nested stacks have the drift policy
     Column('lock_count', Integer, nullable=False, server_default='0'),  # see `convergence.db.statements.loading.plans`
     UniqueConstraint('project_id', 'live_name'),
     UniqueConstraint('project_id', 'request_key'),
@@ -93,11 +93,11 @@ STACK = Table(
     **OPTIONS,
 )
 
-# Whoever stores a new stack locks the row of its project first, so that what a project may have is counted by one
-# transaction at a time.
+# A transaction that stores a new stack locks the row of its project first, so one transaction at a time counts the
+# stacks of a project.
 PROJECT = Table('project', METADATA, Column('id', String(64), primary_key=True), **OPTIONS)
 
-# What counts the resources of a tree of stacks: a row that nobody locks for anything else, as the stack at its top is.
+# Counts the resources of a tree of stacks. No other step locks this row, unlike the row of the root stack.
 TREE = Table(
     'tree',
     METADATA,
@@ -173,7 +173,7 @@ SYNC_POINT = Table(
     Column('required_by', Series, nullable=False),
     Column('output', Valued(Output, lenient=True)),
     Column('next_in_backlog', Integer),
-    Column('notified_at', Double),  # when somebody was last told that the node is ready
+    Column('notified_at', Double),  # time of the last dispatch of the ready node
     Column('finished_at', Double),
     # In this order it leads to the nodes of a resource, and never seems to be a way to all nodes of a traversal.
     Index('ix_sync_point_resource_id_traversal_id', 'resource_id', 'traversal_id'),
@@ -236,7 +236,7 @@ RESOURCE = Table(
     **OPTIONS,
 )
 
-# What is known of the objects of resources: see `convergence.core.observation`.
+# Observed states of the objects of resources: see `convergence.core.observation`.
 OBSERVATION = Table(
     'observation',
     METADATA,
@@ -355,7 +355,7 @@ SNAPSHOT_ITEM = Table(
     Column('properties', JsonText, nullable=False),
     Column('data', JsonText, nullable=False),
     Column('kept', JsonText, nullable=False),
-    Column('attempted_at', Double),  # when somebody last began to delete it
+    Column('attempted_at', Double),  # time of the last attempt to delete it
     **OPTIONS,
 )
 
@@ -372,12 +372,12 @@ CREDENTIALS = Table(
     Column('created_at', Double, nullable=False),
     Column('attempts', Integer, nullable=False),
     Column('reason', LONG_TEXT, nullable=False),
-    Column('next_attempt_at', Double),  # before that nobody tries to remove it
+    Column('next_attempt_at', Double),  # no process tries to remove it before that
     Index('ix_credentials_status_again_at', 'status', 'next_attempt_at'),
     **OPTIONS,
 )
 
-# What is still to be told of stacks: see `convergence.db.statements.applying.outbox`.
+# Notifications that are not sent yet: see `convergence.db.statements.applying.outbox`.
 OUTBOX = Table(
     'outbox',
     METADATA,
@@ -415,7 +415,7 @@ WEBHOOK = Table(
     Column('host', NAME, nullable=False),
     Column('created_at', Double, nullable=False),
     Column('attempts', Integer, nullable=False),
-    Column('next_attempt_at', Double),  # before that nobody sends to it
+    Column('next_attempt_at', Double),  # no relay sends to it before that
     Column('delivered_at', Double),
     Column('reason', LONG_TEXT, nullable=False),
     Column('given_up', Integer, nullable=False),

@@ -1,4 +1,4 @@
-"""Which columns make up the values of rows, in what order several are answered together, and how they are read."""
+"""Columns of each kind of row, their order in joined queries, and the functions that build rows from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stored_names(kind: Hashable) -> tuple[str, ...]:
 
 
 def stored_values(row: Any) -> dict[str, Any]:
-    """What is stored of a row."""
+    """Return the stored columns of a row."""
     return {name: getattr(row, name) for name in stored_names(cast('Hashable', type(row)))}
 
 
@@ -64,7 +64,7 @@ NODE_COLUMNS = columns(SYNC_POINT, Node)
 RESOURCE_COLUMNS = columns(RESOURCE, Resource)
 
 ABSENT: dict[str, Any] = {'properties': {}, 'data': {}}
-"""What stands for a value that could not be read; None for all others."""
+"""Substitutes for unreadable values; None for all other columns."""
 
 
 def resource_of(*values: Any) -> Resource:
@@ -86,7 +86,7 @@ def _damaged(kind: type[RowT], of: Sequence[Any], values: Sequence[Any]) -> RowT
     return replace(kind(*read), damaged=damaged)
 
 
-# Where the values begin of a row that has those of a node, of its traversal and of its stack, the time, and more.
+# First columns of each part of a row with a node, its traversal, its stack, the time, and more.
 OF_RESOURCE = len(RESOURCE_COLUMNS)
 AT = len(NODE_COLUMNS)
 AT_STACK = AT + len(TRAVERSAL_COLUMNS)

@@ -1,7 +1,7 @@
-"""Seals what users have entrusted to the database, so that whoever reads its files or backups cannot read that.
+"""Seals user data, so that database files and backups do not reveal it.
 
-A sealed text can be told from a plain one: so rows that were written before there was a key stay readable, and are
-sealed when they are written next, or by `convergence.db.repositories.rotation`.
+Sealed texts differ from plain ones, so rows written before the first key stay readable. They are sealed at their next
+write, or by `convergence.db.repositories.rotation`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def new_key() -> str:
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a stored text is sealed, with whatever key."""
+    """Return True if a stored text is sealed, with any key."""
     return text.startswith((SEALED, SEALED_BEFORE))
 
 
@@ -103,7 +103,7 @@ class Seal:
         text = self._opened(sealed)
         if text is None:
             raise SealedWithAnotherKey(
-                f'What is stored in the database was sealed with a key that is not among those of {self.origin}. '
+                f'A value in the database is sealed with a key that is not among those of {self.origin}. '
                 'Put the key back, after those that are there; nothing was changed.'
             )
         return text
@@ -117,7 +117,7 @@ class Seal:
             return None
 
     def is_up_to_date(self, text: str) -> bool:
-        """Whether a stored text is sealed with the first key, as texts are sealed now."""
+        """Return True if a stored text is sealed with the first key, as texts are sealed now."""
         return text.startswith(SEALED) and self._keys[0].open(text) is not None
 
 
@@ -141,7 +141,7 @@ def opened(text: str, seal: Seal | None) -> str:
         return text
     if seal is None:
         raise SealedWithAnotherKey(
-            'What is stored in the database is sealed, and this process has no key. Set [secrets] keys, or key_file, '
-            'to what the other processes have; nothing was changed.'
+            'The values in the database are sealed, and this process has no key. Set [secrets] keys, or key_file, '
+            'to the keys of the other processes; nothing was changed.'
         )
     return seal.open(text)

@@ -25,8 +25,8 @@ from convergence.db.scopes import FreeNodes, Scope
 from convergence.db.stale_reads import assumption, require_checked
 from convergence.db.statements.applying.apply import FollowUp, apply
 from convergence.db.statements.applying.changing import BeginNode
-from convergence.db.statements.applying.outbox import Audience, hearing, needs_notification, write_outbox
-from convergence.db.statements.applying.statistics import grown_by, look_at
+from convergence.db.statements.applying.outbox import Audience, narrowed, needs_notification, write_outbox
+from convergence.db.statements.applying.statistics import analyze, grown_by
 from convergence.db.statements.loading.load import load
 from convergence.db.statements.loading.nodes import read_free_node, read_free_nodes, view_of_free_node
 from convergence.db.statements.prepared.batch import StatementBatch
@@ -48,14 +48,18 @@ class Store:
     """Carries out decisions on the rows of one database.
 
     :param interval_s: mean pause before the first repetition; it doubles each time, up to 64 times. While the database
-        cannot be reached pauses are longer, 10 to 400 times this.
-    :param patience_s: seconds for which a transaction is repeated before its last error is raised. Only the time
-        counts: on a cluster of databases that certifies transactions at their commit, many attempts take little time.
-        It bounds what waiting for locks and for connections adds up to.
-    :param around_commit: called instead of a commit, with the commit, the function that decided and its verdict: the
-        test run has failpoints there.
-    :param clock: seconds on any clock that goes forward; patience is measured by it.
-    :param audience: who may want to be told of stacks.
+        cannot
+    be reached pauses are longer, 10 to 400 times this.
+    :param patience_s: seconds for which a transaction is repeated before its last error is raised. Only time counts: on
+        a
+    cluster that certifies transactions at their commit, many attempts take little time. It bounds the sum of all waits
+    for
+    locks and connections.
+    :param around_commit: called instead of a commit, with the commit, the deciding function and its verdict; tests
+        place
+    failpoints there.
+    :param clock: seconds on any clock that only goes forward; patience is measured by it.
+    :param audience: recipients of notifications.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Store:
         patience_s: float = 30.0,
         around_commit: AroundCommit | None = None,
         clock: Callable[[], float] = time.monotonic,
-        audience: Audience = Audience.NOBODY,
+        audience: Audience = Audience.NONE,
     ) -> None:
         self.engine = engine
         self._around_commit = around_commit
@@ -75,19 +79,19 @@ class Store:
         self._clock = clock
         self._audience = audience
         self._random = random.Random()
-        self._not_looked_at: set[str] = set()
+        self._not_analyzed: set[str] = set()
         # SQLite has one writer at a time. Inside the process they wait here, in order, not in the busy handler.
         self._one_writer = concurrency.Lock() if engine.dialect.name == 'sqlite' else contextlib.nullcontext()
 
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """Lock and read `scope`, let `decide` look at it, and make its decision true, all or nothing.
+        """Lock and read `scope`, call `decide`, and carry out its decision, all or nothing.
 
         :param decide: a pure function; it may be called several times.
         :param following: see `convergence.db.transaction.Transactions.transact`.
-        :returns: None where what the scope names does not exist (any more).
-        :raises Conflict: the rows kept changing under our hands.
+        :returns: None if the scope's stack, node or resource does not exist (any more).
+        :raises Conflict: the rows kept changing.
         :raises DatabaseUnavailable: the database cannot be reached.
         """
         try:
@@ -166,23 +170,26 @@ class Store:
             batch.send_with_commit()
             with batch.refused():
                 self.commit(connection, decide, decision.verdict)
-        self._look_at_what_has_grown(decision.effects)
+        self._analyze_grown_tables(decision.effects)
         committed = Committed.of(decision, batch.ready)
         return committed if follow is None else follow.on(committed)
 
-    def _look_at_what_has_grown(self, effects: Sequence[Effect]) -> None:
-        """See `convergence.db.statements.applying.statistics`. What was committed is not to be repeated if that
-        fails."""
+    def _analyze_grown_tables(self, effects: Sequence[Effect]) -> None:
+        """Analyze tables that have grown. A failure does not repeat the committed transaction."""
         if self.engine.dialect.name != 'postgresql':
             return
         for name, rows in grown_by(effects).items():
             try:
                 with self.writing() as connection:
-                    look_at(connection, name, rows)
+                    analyze(connection, name, rows)
             except Exception:
-                if name not in self._not_looked_at:
-                    LOG.warning('PostgreSQL does not look at table %s, which has grown', name, exc_info=True)
-                self._not_looked_at.add(name)
+                if name not in self._not_analyzed:
+                    LOG.warning(
+                        'ANALYZE of the grown table %s failed; plans may be slow until autovacuum analyzes it',
+                        name,
+                        exc_info=True,
+                    )
+                self._not_analyzed.add(name)
 
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
@@ -218,12 +225,12 @@ class Store:
     def _audience_of(self, view: object) -> Audience:
         seen = view if isinstance(view, tuple) else (view,)
         told = any(each.has_webhook if isinstance(each, PlanView | NodeView) else each is not None for each in seen)
-        return hearing(self._audience, has_webhook=told)
+        return narrowed(self._audience, has_webhook=told)
 
     def carry_out(self, connection: Connection, effects: Sequence[Effect]) -> Ready:
-        """Make effects true inside the caller's transaction, and write down what is to be told of them outside.
+        """Carry out effects inside the caller's transaction, and store their notifications.
 
-        :returns: see `convergence.db.statements.applying.apply.apply`.
+        :returns: the nodes that became ready and are to be dispatched.
         """
         batch = StatementBatch(connection)
         _carry_out(batch, effects, self._audience)
@@ -231,9 +238,9 @@ class Store:
         return batch.ready
 
     def commit(self, connection: Connection, by: object, verdict: object = None) -> None:
-        """Commit what was written.
+        """Commit the transaction.
 
-        :param by: the function that decided what, for failpoints.
+        :param by: the deciding function, for failpoints.
         """
         if self._around_commit is None:
             connection.commit()
@@ -252,7 +259,7 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection for reading what is committed: each statement sees what was committed before its turn.
+        """A connection for reads of committed rows: each statement sees all commits before its turn.
 
         :raises DatabaseUnavailable: the database cannot be reached (any more).
         """
@@ -323,7 +330,7 @@ class _Follow:
         return self._following.otherwise() if number is None else number
 
     def on(self, committed: Committed[V]) -> Committed[V]:
-        """What the transaction came to, with what came of the node that follows."""
+        """Return the outcome of the transaction with that of the node that follows."""
         if self._begun is None:
             return committed
         number, decision = self._begun

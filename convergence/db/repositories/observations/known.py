@@ -1,4 +1,4 @@
-"""What is known of objects, as they are now."""
+"""Reads of observations in their present state."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from convergence.db.schema.row_columns import chunks
 
 
 class KnownObjects(ObservationRows):
-    """Tells what is known of the objects of stacks."""
+    """Reads of the observed state of objects."""
 
     def of_row(self, row: Resource) -> Observation | None:
-        """What is known of the object of one row as that is now; None: it is not observed."""
+        """Return the observation of a row's object in its present state; None if it is not observed."""
         mine = select(*OBSERVATION_COLUMNS).where(OBSERVATION.c.resource_id == row.id)
         with self._store.reading() as connection:
             found = connection.execute(mine).first()
@@ -48,9 +48,9 @@ class KnownObjects(ObservationRows):
         return DriftSummary(int(observed), int(seen), int(drifting), since, observed_at)
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet.
+        """Return the observations of some stacks in their present state, by name; also of objects not observed yet.
 
-        :param drifted: only of those that are known to be otherwise than they were made.
+        :param drifted: return drifted objects only.
         """
         found: list[KnownObject] = []
         with self._store.reading() as connection:

@@ -1,4 +1,4 @@
-"""Who looks at which object next, and what was seen is kept."""
+"""Leases of due objects, and their results."""
 
 from __future__ import annotations
 
@@ -85,21 +85,24 @@ _READ_STACKS = PreparedListStatement(
 
 
 class ObservationLeases(ObservationRows):
-    """Hands out what is to be looked at, and keeps what was seen."""
+    """Leases due objects to observers, and stores the results."""
 
     def due_in_s(self) -> float | None:
-        """Seconds until the next object is to be looked at, less than 0 if one is already; None: none is observed."""
+        """Return the seconds until the next object is due, less than 0 if one is due already; None if no object is
+        observed.
+        """
         with self._store.reading() as connection:
             seconds: float | None = connection.execute(_NEXT_DUE).scalar()
         return seconds
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
-        """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again.
+        """Return objects that are due, each leased to one caller for `for_s` seconds; afterwards they are due again.
 
-        Of what cannot be compared now (somebody works on it, it is suspended) nobody is told for a while, unless
-        somebody asks for it. Nobody holds that.
+        Objects that cannot be compared now (an action is in progress, or the stack is suspended) are put off for a
+        while without
+        a lease, unless a caller requested their observation.
 
-        :param holder: of this lease alone: a new one each time.
+        :param holder: id of this lease; a new one each time.
         """
 
         def take(connection: Connection) -> list[Leased]:
@@ -108,13 +111,14 @@ class ObservationLeases(ObservationRows):
                 return []
             _LEASE.write(connection, {'keys': keys, 'lessee': holder, 'for_s': for_s})
             found = _READ_LEASED.all(connection, {'keys': keys})
-            # What is not seen here is gone, also for a server that lags: it is looked for after what is known of its
-            # objects, which no state of the database has without it until both are removed.
+            # A row that is not visible here is gone, even on a lagging server: the query for it runs after the query
+            # for its observations, and every state of the database has the row until both are removed.
             stacks = _stacks_of(connection, {row[_AT_STACK] for row in found})
             over = [row[0] for row in found if _is_over(stacks.get(row[_AT_STACK]))]
             if over:
                 connection.execute(delete(OBSERVATION).where(OBSERVATION.c.resource_id.in_(over)))
-            # What is known of a row that is gone waits for what took its place (`schedule`): how often it was repaired.
+            # The observation of a removed row waits for its successor (`schedule`), which takes over the count of
+            # repairs.
             there = [row for row in found if row[AT_ROW] is not None and row[0] not in over]
             leased = [_leased(row, stacks[row[_AT_STACK]]) for row in there]
             leased = [each for each in leased if is_observable(each.stack, each.row)]
@@ -126,10 +130,10 @@ class ObservationLeases(ObservationRows):
         return self._store.write(take, self.lease)
 
     def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
-        """Keep what was seen under a lease; how much of it was taken.
+        """Store the results of a lease; return the number stored.
 
-        What somebody else was given since, and what was seen of a row that was claimed since, is not. What somebody
-        has asked for meanwhile is due at once.
+        A result is dropped if its object was leased again or its row was claimed since. Objects requested meanwhile are
+        due at once.
         """
         keys = [look.resource_id for look in looks]
 
@@ -159,7 +163,7 @@ class ObservationLeases(ObservationRows):
             self._store.carry_out(connection, (InsertEvents((look.news,), details, is_drift=True),))
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
-        """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
+        """Return leased objects without a result; they are due again in `for_s` seconds."""
         held = and_(OBSERVATION.c.resource_id.in_(resource_ids), OBSERVATION.c.holder == holder)
         later = update(OBSERVATION).where(held).values(due_at=database_now() + for_s, holder=None)
         if resource_ids:
@@ -187,7 +191,7 @@ class ObservationLeases(ObservationRows):
         return self._store.write(write, self.request)
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
-        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+        """Return the number of requested observations that are still open and possible now."""
         waiting = 0
         with self._store.reading() as connection:
             for some in chunks(list(stack_ids)):
@@ -211,9 +215,9 @@ class ObservationLeases(ObservationRows):
 def _kept(
     source: Any, pause_s: Any, *, look: ObservationUpdate | None = None, is_settled: ColumnElement[bool]
 ) -> list[tuple[Any, Any]]:
-    """What a look leaves of an object: that nothing is new, or else `look`.
+    """Return the columns to write for a result: the unchanged object, or the values of `look`.
 
-    MariaDB sees what it has just assigned, so what others depend on comes last.
+    MariaDB reads columns that it has just assigned, so the columns that others depend on come last.
     """
     now, table = database_now(), OBSERVATION.c
     values: list[tuple[Any, Any]] = [
@@ -242,7 +246,7 @@ def _kept(
 
 
 def _keeping(look: ObservationUpdate, holder: str) -> Update:
-    """The statement that keeps what is new of an object."""
+    """Return the statement that stores a result."""
     this = and_(OBSERVATION.c.resource_id == look.resource_id, OBSERVATION.c.holder == holder)
     kept = _kept(look.source, look.pause_s, look=look, is_settled=false())
     return update(OBSERVATION).where(this).ordered_values(*kept)

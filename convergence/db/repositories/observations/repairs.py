@@ -1,4 +1,4 @@
-"""Which objects are to be put right and may be now, and how often that was begun."""
+"""Drifted objects to repair, and the count of repairs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TO_REPAIR = (
         _ROOT.c.action.not_in(NEVER_UP),
         STACK.c.status == Status.COMPLETE,
         TRAVERSAL.c.observations_scheduled.is_(True),
-        _LAST_OF_ROOT.c.observations_scheduled.is_(True),  # till then what is nested may not know of another policy
+        _LAST_OF_ROOT.c.observations_scheduled.is_(True),  # before that, nested stacks may have another policy
     )
     .order_by(func.coalesce(OBSERVATION.c.repair_at, OBSERVATION.c.since), _ROOT.c.id, RESOURCE.c.name)
     .limit(bindparam('limit'))
@@ -83,7 +83,7 @@ def failed_repairs(pauses: tuple[float, ...]) -> Select[Any]:
 
 
 class RepairRows(ObservationRows):
-    """Tells what is to be put right, and keeps count of what was begun."""
+    """Finds drifted objects to repair, and counts the repairs."""
 
     def to_repair(self, limit: int) -> list[Drifted]:
         """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress.
@@ -101,9 +101,9 @@ class RepairRows(ObservationRows):
             return list(connection.execute(failed_repairs(tuple(pauses)), {'limit': limit}).scalars())
 
     def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
-        """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places.
+        """Record that a repair of some objects began. If it is over by now, it counts for the rows that replaced these.
 
-        :param begun: their rows, each with the seconds until another one of the same object may begin.
+        :param begun: the rows, each with the seconds until the next repair of its object may begin.
         """
         pauses = {row.id: pause_s for row, pause_s in begun}
 
@@ -131,9 +131,9 @@ class RepairRows(ObservationRows):
         self._store.write(lambda connection: connection.execute(later).rowcount, self.repair_put_off)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
-        """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too.
+        """Give up the repair of some objects and store one event for each, even if several processes do so at once.
 
-        :param told: the event of each, by the key of its row; it gets the time of now.
+        :param told: the event of each, by the key of its row; it gets the time of the database.
         """
 
         def write(connection: Connection) -> None:
@@ -146,7 +146,7 @@ class RepairRows(ObservationRows):
         self._store.write(write, self.give_up)
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
-        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+        """Reset the repair counts of some objects, and allow repairs that were given up."""
         mine = OBSERVATION.c.resource_id.in_(resource_ids)
         begun = update(OBSERVATION).where(mine).values(**FRESH)
         self._store.write(lambda connection: connection.execute(begun).rowcount, self.forget_repairs)
@@ -163,6 +163,6 @@ def _count_repairs(connection: Connection, pauses: Mapping[str, float]) -> int:
 
 
 def _giving_up(resource_id: str) -> Update:
-    """Nothing, where somebody else was first."""
+    """Return the statement that gives up a repair; it changes no row if another process gave it up first."""
     this = and_(OBSERVATION.c.resource_id == resource_id, OBSERVATION.c.given_up.is_(False))
     return update(OBSERVATION).where(this).values(given_up=True)

@@ -1,4 +1,4 @@
-"""What is read of an observation and of the row that it is about, and which of them count."""
+"""Columns of an observation and its row, and the conditions under which it counts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from convergence.db.statements.store import Store
 NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 """After these actions there is nothing that could be compared."""
 DRIFT = tuple(each for each in ObservedState if each.is_drift)
-"""What is found where an object is otherwise than it was made."""
+"""The states that count as drift."""
 OBSERVATION_COLUMNS = columns(OBSERVATION, Observation)
 _LIVE = [column.name for column in OBSERVATION_COLUMNS].index('live')
-# What a look needs of a row: the other sealed columns are not opened for it.
+# The columns of a row that an observation needs; other sealed columns stay closed.
 NEEDED = (
     *('id', 'stack_id', 'name', 'type', 'action', 'status', 'created_at', 'physical_id', 'definition', 'properties'),
     *('data', 'requires', 'replaced_by', 'owner', 'fence', 'token', 'revocation', 'template_id'),
@@ -31,16 +31,17 @@ NEEDED_COLUMNS = [RESOURCE.c[name] for name in NEEDED]
 AT_ROW = len(OBSERVATION_COLUMNS)
 WITH_ROW = OBSERVATION.join(RESOURCE, RESOURCE.c.id == OBSERVATION.c.resource_id)
 IS_SEEN = and_(OBSERVATION.c.fence == RESOURCE.c.fence, OBSERVATION.c.observed_at.is_not(None))
-"""Whether somebody has looked at the object of the row as that is now."""
+"""The condition that the object was observed in the present state of its row."""
 FRESH: dict[str, Any] = {'repairs': 0, 'repair_at': None, 'given_up': False}
 """Of an object of which no repair has been begun yet."""
 
 
 class ObservationRows:
-    """Base of those that ask for observations, and write them.
+    """Base of the repositories of observations.
 
-    An observation is good for as long as its row has the fence under which it was made; so what was seen of a row that
-    somebody has claimed since is as if it had not been seen.
+    An observation is valid while its row has the fence under which it was made. After a new claim the object counts as
+    not
+    observed.
     """
 
     def __init__(self, store: Store) -> None:
@@ -48,7 +49,7 @@ class ObservationRows:
 
 
 def observation_of(values: Sequence[Any]) -> Observation:
-    """What is known of an object, from `OBSERVATION_COLUMNS`."""
+    """Return an observation from the values of `OBSERVATION_COLUMNS`."""
     # Most objects are as they were made: nothing is sealed, and opened with each look, where there are no live values.
     values = [None if value is UNREADABLE else value for value in values]
     values[_LIVE] = values[_LIVE] or {}
@@ -64,6 +65,6 @@ def needed_row_of(values: Sequence[Any]) -> Resource:
 
 
 def known_of(values: Sequence[Any]) -> KnownObject:
-    """Both of them, as they are now."""
+    """Return an observation in its present state, with its row."""
     row = needed_row_of(values)
     return KnownObject(observation_of(values[:AT_ROW]).as_of(row.fence), row)

@@ -1,4 +1,4 @@
-"""Which objects are observed: enrolled when their stack has come to rest, by the policy that holds for them."""
+"""The schedule of observations: objects are added when their stack reaches rest, by the policy in force."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _OVER = (
     .scalar_subquery()
 )
 _IS_COMPLETE = select(_PRESENT.c.status == Status.COMPLETE).where(_PRESENT.c.id == bindparam('stack')).scalar_subquery()
-# Locked before anything else: nobody gives it another policy until the transaction is over. The operation is looked at
-# before any row: a server that lags, and shows that it is over, shows from then on all that it has made.
+# Locked first: until the end of the transaction the stack keeps its policy. The operation is read before any row: a
+# server that shows its end also shows all rows that it made.
 _TOP_OF = (
     select(
         *(STACK.c.id, STACK.c.drift_policy, STACK.c.policy_propagated),
@@ -71,7 +71,7 @@ UNENROLLED = (
 
 
 class ObservationSchedules(ObservationRows):
-    """Enrols the objects that are to be looked at."""
+    """Schedules the observation of objects."""
 
     def unscheduled(self, limit: int) -> list[UnscheduledStack]:
         """Stacks at rest that are to be enrolled; none while no observer runs."""
@@ -81,15 +81,15 @@ class ObservationSchedules(ObservationRows):
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new.
+        """Schedule the objects of a stack that are not scheduled yet, and no others; return the number of new ones.
 
-        Where its operation is not seen to be over (it is under way, or a server lags) there may be others than seen:
-        none is forgotten, and the stack is found again.
+        If its operation is not seen to be over (in progress, or a lagging server), no observation is removed and the
+        stack is found again: there may be objects that this server does not show yet.
 
-        :param intervals: longest pause in seconds between two looks, by type; others are not observed.
-        :param policies: what is ignored is not observed. Where the stack at the top has got another policy since they
-            were read nothing is done, and the stack is found again.
-        :param limit: most new ones at a time; where there are more, the stack is found again.
+        :param intervals: longest pause in seconds between two observations, by type; other types are not observed.
+        :param policies: objects with the policy `IGNORE` are not observed. If the root stack got another policy since
+            these were read, nothing is written and the stack is found again.
+        :param limit: highest number of new objects; if there are more, the stack is found again.
         """
         mine = OBSERVATION.c.stack_id == stack.stack_id
         there = _with_object(stack.stack_id, intervals)
@@ -106,7 +106,7 @@ class ObservationSchedules(ObservationRows):
                 return 0
             if top.id == stack.stack_id and not top.policy_propagated:
                 _tell_policy(connection, top.id)
-            # Read before the rows: else what somebody else enrols in between would seem to have none.
+            # Read before the rows: else an observation added in between would seem to have no row.
             known = [Past(*row) for row in connection.execute(_PAST.where(mine))]
             made = {row: policies.of(row.name, row.type) for row in connection.execute(there)}
             wanted = {row: policy for row, policy in made.items() if policy is not DriftPolicy.IGNORE}
@@ -116,7 +116,7 @@ class ObservationSchedules(ObservationRows):
             missing = {row: policy for row, policy in wanted.items() if row.policy is None}
             new = dict(list(missing.items())[:limit])
             _insert(connection, stack.stack_id, new, intervals, follows.before)
-            # What somebody asked for while the stack was busy could not be looked at, and was put off.
+            # Observations requested while the stack was busy were put off.
             put_off = update(OBSERVATION).where(mine, OBSERVATION.c.requested_at.is_not(None))
             connection.execute(put_off.values(due_at=database_now()))
             if top.over == stack.traversal_id and len(missing) <= limit:
@@ -145,7 +145,7 @@ def _with_object(stack_id: str, types: Collection[str]) -> Select[Any]:
 
 
 def _tell_policy(connection: Connection, root_id: str) -> None:
-    """Have all that is nested in a stack enrolled by the policy that this has got; what was given up is tried again."""
+    """Schedule all nested stacks again under the new policy of their root, and allow repairs that were given up."""
     tree = or_(STACK.c.id == root_id, STACK.c.root_id == root_id)
     found = select(STACK.c.id, STACK.c.traversal_id).where(tree).order_by(STACK.c.traversal_id)
     for some in chunks(connection.execute(found).all()):
@@ -159,7 +159,7 @@ def _tell_policy(connection: Connection, root_id: str) -> None:
 
 
 def _set_policies(connection: Connection, wanted: Mapping[Any, DriftPolicy]) -> None:
-    """Give what is observed already the policies that hold now: with another one everything begins anew."""
+    """Set the present policies of observed objects; a change of policy resets their repairs."""
     for policy in set(wanted.values()):
         others = [row.id for row, each in wanted.items() if each is policy and row.policy not in (None, policy)]
         for some in chunks(others):
@@ -174,9 +174,9 @@ def _insert(
     intervals: Mapping[str, float],
     past: Mapping[str, Past],
 ) -> None:
-    """Have objects observed that are not yet.
+    """Insert observations of new objects.
 
-    :param past: what is known of the objects before, by the names of their resources.
+    :param past: earlier observations, by the names of their resources.
     """
     if not new:
         return

@@ -21,10 +21,10 @@ from convergence.db.statements.store import Store
 R = TypeVar('R')
 
 AT_ONCE = 50
-"""Rows that are held at once where most of them are only looked at."""
+"""Rows held in memory at once where most of them are only filtered."""
 
 StateFilter = tuple[Action | None, Status | None]
-"""A wanted state; None stands for any action, or any status."""
+"""A state to filter by; None stands for any action, or any status."""
 
 EVENT_SORT_KEYS: Mapping[str, ColumnElement[Any]] = {
     'event_time': EVENT.c.sequence,
@@ -39,14 +39,15 @@ EVENT_SORT_KEYS: Mapping[str, ColumnElement[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Which events of a stack are asked for.
+    """Filters and page of a list of events.
 
-    :param filters: wanted values by column (``id``, ``resource_name``, ``resource_type``). Events of the stack itself
-        have its name; for the type, the value None stands for them.
-    :param nested_depth: how many levels of nested stacks besides.
-    :param states: wanted states; None: all.
+    :param filters: accepted values by column (``id``, ``resource_name``, ``resource_type``). Events of the stack itself
+        have
+    its name; for the type, the value None stands for them.
+    :param nested_depth: number of levels of nested stacks to include.
+    :param states: accepted states; None: all.
     :param marker: id of the last event of the page before.
-    :param sort_keys: names of `EVENT_SORT_KEYS`; events that are equal in these keep the order of their happening.
+    :param sort_keys: names of `EVENT_SORT_KEYS`; events equal in these keys keep the order in which they happened.
     """
 
     stack_id: str
@@ -160,7 +161,7 @@ class Inspector:
         return sorted(found, key=lambda each: each[1].sequence or 0)
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
+        """Return True if a row has received a signal."""
         statement = select(SIGNAL.c.id).where(SIGNAL.c.id == signal_id, SIGNAL.c.resource_id == resource_id)
         with self._store.reading() as connection:
             return connection.execute(statement).first() is not None
@@ -183,7 +184,7 @@ class Inspector:
         return self._many(resource_of, select(*RESOURCE_COLUMNS).where(is_busy).order_by(RESOURCE.c.name).limit(limit))
 
     def has_event(self, page: EventPage, event_id: str) -> bool:
-        """Whether an event is one of those stacks that a page is about."""
+        """Return True if an event is one of those stacks that a page is about."""
         statement = select(EVENT.c.id).where(_is_of(page), EVENT.c.id == event_id)
         with self._store.reading() as connection:
             return connection.execute(statement).first() is not None
@@ -218,7 +219,7 @@ class Inspector:
             ]
 
     def frontier_counts(self, traversal_id: str) -> FrontierCounts:
-        """Who attends to the ready nodes of a traversal."""
+        """Return the number of ready nodes that are claimed or parked."""
         with self._store.reading() as connection:
             claimed, parked = connection.execute(_COUNTS.where(_is_ready(traversal_id))).one()
         return FrontierCounts(int(claimed), int(parked))
@@ -275,7 +276,7 @@ def _behind(keys: Sequence[ColumnElement[Any]], page: EventPage) -> ColumnElemen
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the rows know of objects: physical ids, and tokens under which something may have been made."""
+    """Objects that rows refer to: physical ids, and tokens of creations whose result is unknown."""
 
     physical_ids: frozenset[str]
     tokens: frozenset[str]
@@ -289,7 +290,7 @@ def types_of_rows(store: Store) -> set[str]:
 
 
 def claims(store: Store) -> Claims:
-    """What all rows claim, those that are kept for snapshots too."""
+    """Return the objects that rows refer to, including rows kept for snapshots."""
     with store.reading() as connection:
         rows = connection.execute(select(RESOURCE.c.physical_id, RESOURCE.c.token)).all()
         kept = connection.execute(select(SNAPSHOT_ITEM.c.physical_id)).scalars().all()

@@ -1,4 +1,4 @@
-"""What is to be looked at of nested stacks, apart from what is looked at of every stack."""
+"""Queries of the sweeper about nested stacks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CURRENT_IN_PROGRESS = and_(
     STACK.c.traversal_id == TRAVERSAL.c.id,
     STACK.c.status == Status.IN_PROGRESS,
 )
-"""Joins a traversal with the stack that it belongs to, if it is its current one and has not come to its end."""
+"""Joins a traversal with its stack, if it is the current one and in progress."""
 UNWANTED_NESTED = (
     select(TRAVERSAL.c.stack_id, TRAVERSAL.c.id, STACK.c.parent_resource_id)
     .join(STACK, CURRENT_IN_PROGRESS)

@@ -35,12 +35,12 @@ STACK_SORT_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class TagFilter:
-    """What the tags of a stack must be; an empty part restricts nothing.
+    """Conditions on the tags of a stack; an empty part restricts nothing.
 
-    :param every: it has all of these.
-    :param some: it has at least one of these.
-    :param not_every: it does not have all of these.
-    :param not_some: it has none of these.
+    :param every: the stack has all of these.
+    :param some: the stack has at least one of these.
+    :param not_every: the stack does not have all of these.
+    :param not_some: the stack has none of these.
     """
 
     every: Collection[str] = ()
@@ -49,7 +49,7 @@ class TagFilter:
     not_some: Collection[str] = ()
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What holds for the rows of the stacks that are meant."""
+        """Return the SQL conditions of the filter."""
         found = [_has_tag(tag) for tag in self.every]
         if self.some:
             found.append(or_(*map(_has_tag, self.some)))
@@ -59,7 +59,7 @@ class TagFilter:
 
 
 def _has_tag(tag: str) -> ColumnElement[bool]:
-    """Whether a row has a tag, by the JSON text of its tags.
+    """The condition that a row has a tag, by the JSON text of its tags.
 
     Exactly that tag: what begins with a bracket or a comma and an unescaped quote is the beginning of a tag, for tags
     have no commas. REPLACE tells capitals from small letters in every database, which LIKE does not.
@@ -72,14 +72,15 @@ def _has_tag(tag: str) -> ColumnElement[bool]:
 
 @dataclass(frozen=True, slots=True)
 class StackFilter:
-    """Which stacks of a project are asked for.
+    """Filters and page of a list of stacks.
 
-    :param filters: wanted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
-        filter ``state`` has a list of pairs of action and status, of which None stands for any.
-    :param show_nested: whether also those that are nested in others.
+    :param filters: accepted values by column (``id``, ``name``, ``action``, ``status``); a value may be a list. The
+        filter
+    ``state`` has a list of pairs of action and status, of which None stands for any.
+    :param show_nested: True to include nested stacks.
     :param sort_keys: names of `STACK_SORT_KEYS`.
     :param marker: id of the last stack of the page before.
-    :param tags: what their tags must be.
+    :param tags: conditions on tags.
     """
 
     project_id: str
@@ -94,7 +95,7 @@ class StackFilter:
 
 
 class StackReader(TreeInspector, TraversalInspector):
-    """Answers questions about stacks, and whatever is asked of one."""
+    """Reads of stacks and their parts."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -111,7 +112,7 @@ class StackReader(TreeInspector, TraversalInspector):
         return self._one(Stack, select(*STACK_COLUMNS).where(*matches))
 
     def stacks(self, query: StackFilter) -> list[Stack]:
-        """The stacks that a query asks for, newest first unless it says otherwise.
+        """Return the stacks that a query selects, newest first by default.
 
         A marker keeps its place in the order when it does not satisfy the filters (any more).
         """
@@ -125,7 +126,7 @@ class StackReader(TreeInspector, TraversalInspector):
         return found[: query.limit] if query.limit is not None else found
 
     def count_stacks(self, query: StackFilter) -> int:
-        """How many stacks a query asks for, whatever its page."""
+        """Return the number of stacks that a query selects, on all pages."""
         statement = self._filtered(select(func.count()).select_from(STACK), query)
         with self._store.reading() as connection:
             return int(connection.execute(statement).scalar_one())
@@ -139,12 +140,12 @@ class StackReader(TreeInspector, TraversalInspector):
             return self._one(Template, READ_TEMPLATE, template=template_id)
         except CannotBeRead:
             raise GoalUnreadable(
-                'What is stored as the template of the stack cannot be read any more. Put back the key that sealed it; '
+                'The stored template of the stack cannot be read any more. Put back the key that sealed it; '
                 'or update the stack with a whole template; or delete it.'
             ) from None
 
     def summary(self, template_id: str) -> Mapping[str, Json] | None:
-        """What is shown of a template wherever its stack is; None where it is not there, or cannot be read."""
+        """Return the summary of a template, as shown with its stack; None if it is missing or unreadable."""
         with self._store.reading() as connection:
             found = connection.execute(select(TEMPLATE.c.summary).where(TEMPLATE.c.id == template_id)).scalar()
         return None if found is UNREADABLE else found
@@ -171,7 +172,7 @@ class StackReader(TreeInspector, TraversalInspector):
         return self._many(Stack, select(*STACK_COLUMNS).where(STACK.c.parent_id == stack_id, at_work))
 
     def events(self, stack_id: str) -> list[Event]:
-        """What happened to a stack and its resources, oldest first."""
+        """Return the events of a stack and its resources, oldest first."""
         statement = select(*columns(EVENT, Event)).where(EVENT.c.stack_id == stack_id).order_by(EVENT.c.sequence)
         return self._many(Event, statement)
 

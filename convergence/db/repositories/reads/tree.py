@@ -78,9 +78,10 @@ class TreeInspector(Inspector):
         return found
 
     def planned(self, traversal_ids: Sequence[str]) -> list[tuple[str, Definition]]:
-        """What some traversals visit to make it as it is wanted, each with its traversal, as long as it is known.
+        """Return the definitions of the update nodes of some traversals, each with its traversal, while the nodes
+        exist.
 
-        What cannot be read is left out.
+        Unreadable definitions are left out.
         """
         found: list[tuple[str, Definition]] = []
         wanted = select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.definition).where(SYNC_POINT.c.phase == Phase.UPDATE)

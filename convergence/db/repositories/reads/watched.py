@@ -1,4 +1,4 @@
-"""Which objects are to be watched, and whose an object is that a service tells of."""
+"""Objects to watch, and the rows behind a notification."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from convergence.db.statements.store import Store
 
 
 class WatchedObjects:
-    """Answers what is to be watched, and what an event is about."""
+    """Reads of the objects to watch, and of the rows behind a notification."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """The physical ids of what is observed, by type, of some types."""
+        """Return the physical ids of observed objects of some types, by type."""
         statement = (
             select(RESOURCE.c.type, RESOURCE.c.physical_id)
             .join(OBSERVATION, OBSERVATION.c.resource_id == RESOURCE.c.id)

@@ -78,9 +78,9 @@ class FollowUp(Protocol):
 def apply(batch: StatementBatch, decided: Iterable[effects.Effect], follow_up: FollowUp | None = None) -> None:
     """Carry out effects in their order, inside the caller's transaction.
 
-    :param batch: the caller sends what is left in it. Nodes that became ready are added to `batch.ready`.
+    :param batch: the caller sends its last statements. Nodes that became ready are added to `batch.ready`.
     :param follow_up: its effects are carried out as well.
-    :raises Conflict: a row is not as it was when the decision was made.
+    :raises Conflict: a row has changed since the decision.
     :raises StackExists: a new stack has the name of a living one.
     """
     for effect, event in _with_events(batch.connection, decided):

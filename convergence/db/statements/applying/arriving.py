@@ -1,10 +1,10 @@
-"""A node is done: each node that requires it waits for one predecessor less.
+"""Finishes a node: each node that requires it waits for one predecessor less.
 
 Many nodes arrive at one that waits for all of them, and its row is locked from the arrival to the commit. So the
-arrival is the last thing that a transaction does, in as few statements as the server allows: MariaDB takes it in one,
-after the one that says that the node is done, and PostgreSQL all of it at once, with the event that tells why. The
-change of the row that the node worked on comes before that in a statement of its own. It waits until nobody else holds
-the row, and what decides whether the node may be done has to be looked at afterwards.
+arrival
+is the last write of a transaction, in as few statements as the server allows: one on MariaDB, after the one that
+finishes the node; on PostgreSQL one for both and the event. The change of the node's resource row comes before, in a
+statement of its own: it may wait for the row's lock, and the conditions for finishing the node are checked after it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from convergence.core.rows import Event
 from convergence.db.schema.columns import database_now
 from convergence.db.schema.models import SYNC_POINT
 from convergence.db.schema.row_columns import CHUNK, chunks
-from convergence.db.statements.applying.changing import TELL, event_values, is_running, store_event
+from convergence.db.statements.applying.changing import STORE_EVENT, event_values, is_running, store_event
 from convergence.db.statements.prepared.batch import ANSWER, StatementBatch, StatementResult
 from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import (
@@ -53,7 +53,7 @@ from convergence.db.statements.prepared.statement import (
 from convergence.db.transaction import LAST, Ready
 
 _THIS_NODE = and_(SYNC_POINT.c.traversal_id == bindparam('traversal'), SYNC_POINT.c.number == bindparam('node'))
-# Where the transaction has read none of that: in one statement, after the row of the resource is locked.
+# The transaction has read none of these columns; one statement checks them after the resource row is locked.
 _AS_ASSUMED = (
     SYNC_POINT.c.required_by == bindparam('successors', type_=SYNC_POINT.c.required_by.type),
     SYNC_POINT.c.next_in_backlog.is_not_distinct_from(bindparam('behind_window', type_=SYNC_POINT.c.number.type)),
@@ -71,14 +71,16 @@ def _finishing(*if_so: ColumnElement[bool]) -> Update:
 
 FINISH_NODE = PreparedStatement(_finishing())
 FINISH_AS_ASSUMED = PreparedStatement(_finishing(*_AS_ASSUMED))
-# For MariaDB and MySQL: the number that the arrival answers is composed anew. What is ready waits for nobody.
+# For MariaDB and MySQL: resets the number that the arrival composes. A ready node waits for no predecessor, so
+# `waiting` is 0.
 _BEGUN_ANEW = func.last_insert_id(0)
 FINISH_NODE_ANEW = PreparedStatement(_finishing().values(waiting=_BEGUN_ANEW))
 FINISH_AS_ASSUMED_ANEW = PreparedStatement(_finishing(*_AS_ASSUMED).values(waiting=_BEGUN_ANEW))
 _READY = literal(NodeStatus.READY, SYNC_POINT.c.status.type)
 _LEFT = SYNC_POINT.c.waiting - 1
 
-# A late node may wait for nobody, and stays as it is. The one behind the window waits for nobody either: it is told of.
+# A late node may wait for no predecessor and stays unchanged. The node behind the window waits for none either; it is
+# dispatched.
 _NEXT = or_(SYNC_POINT.c.waiting > 0, SYNC_POINT.c.number == bindparam('behind_window', type_=SYNC_POINT.c.number.type))
 
 
@@ -138,7 +140,7 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
         each = func.json_build_array(arrived.c.number, arrived.c.phase, arrived.c.waiting)
         answer = cast(func.coalesce(func.json_agg(each), literal_column("'[]'")), Text)
         left = func.set_config(ANSWER, answer, literal_column('false'))
-        return select(left, refused_where_none(count)).select_from(arrived).add_cte(TELL.cte('told'))
+        return select(left, refused_where_none(count)).select_from(arrived).add_cte(STORE_EVENT.cte('told'))
 
     return build
 
@@ -146,9 +148,9 @@ def _at_once(*if_so: ColumnElement[bool]) -> Callable[[int], Select[Any]]:
 FINISH_AT_ONCE = PreparedListStatement('numbers', _at_once(), leaves_answer=True)
 FINISH_AT_ONCE_AS_ASSUMED = PreparedListStatement('numbers', _at_once(*_AS_ASSUMED), leaves_answer=True)
 
-# MariaDB and MySQL answer no rows to an UPDATE, but one number of 64 bits, which each row that is changed can look at
-# and set. For each node there are three bits in it, in the order of the list: if the node becomes ready, which phase it
-# is in, counted from 1; else 0.
+# MariaDB and MySQL return no rows for an UPDATE, but one number of 64 bits, which each changed row can read and set.
+# Each node has three bits in it, in the order of the list: the number of its phase, counted from 1, if it becomes
+# ready; else 0.
 _PHASES = tuple(Phase)
 _BITS = 3
 MOST_IN_NUMBER = 16
@@ -174,11 +176,11 @@ def _locking(length: int) -> Select[Any]:
 
 
 ARRIVE_BY_NUMBER = PreparedListStatement('numbers', _arriving_by_number)
-# More nodes than a number can tell of.
+# For more nodes than the number has bits for.
 LOCK_SUCCESSORS = PreparedListStatement('numbers', _locking)
 ARRIVE_UNANSWERED = PreparedListStatement('numbers', _arriving_unanswered)
 
-# A node behind the window has not been told of.
+# A node behind the window is not dispatched yet.
 HIDE = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(notified_at=None)
 CHAIN = by_key(update(SYNC_POINT), SYNC_POINT).where(_THIS_NODE).values(next_in_backlog=bindparam('new_next'))
 
@@ -251,12 +253,12 @@ def asked(effect: FinishNode, numbers: Sequence[int]) -> dict[str, Any]:
 
 
 def became_ready(answer: Iterable[Sequence[Any]], behind_window: int | None) -> list[tuple[int, Phase]]:
-    """Those of the nodes that wait for none any more, by number, of what an arrival has answered of each."""
+    """Return the nodes without open predecessors, by number, from the answer of an arrival."""
     return sorted((number, phase) for number, phase, left in answer if not left and number != behind_window)
 
 
 def chained(connection: Connection, effect: FinishNode, became: Sequence[tuple[int, Phase]]) -> Ready:
-    """Those of the nodes that became ready which are to be cast now; the others are chained to them."""
+    """Return the nodes to dispatch now; chain the other ready nodes to them."""
     checks = [number for number, phase in became if phase not in LAST]
     _chain(connection, effect.traversal_id, checks, effect.window)
     behind = set(checks[effect.window :])
@@ -292,7 +294,7 @@ def _note_number(became: list[tuple[int, Phase]], numbers: Sequence[int], arrive
 
 
 def _note_those(became: list[tuple[int, Phase]], before: StatementResult) -> None:
-    """Those become ready that wait for one node only before it arrives at them."""
+    """Note the nodes whose last open predecessor arrives."""
     became += [(number, phase) for number, phase, left in before.rows if left == 1]
 
 

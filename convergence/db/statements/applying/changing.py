@@ -1,7 +1,8 @@
-"""Change or remove the row of a resource for whoever holds it, and tell of it.
+"""Changes or removes the row of a claimed resource, and stores the event of the change.
 
-Each statement costs a way to the server and back, which takes longer than what the server has to do. PostgreSQL takes
-the change and the event that tells of it in one; for MariaDB see `convergence.db.statements.prepared.batch`.
+Each round trip takes longer than the work of the server. PostgreSQL takes the change and its event in one statement;
+for
+MariaDB see `convergence.db.statements.prepared.batch`.
 """
 
 from __future__ import annotations
@@ -24,17 +25,19 @@ from convergence.db.statements.prepared.batch import StatementBatch
 from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import FewRowsInsert, PreparedStatement
 
-NOBODY = '-'
-# In this form no index serves the owner. PostgreSQL takes no hint, MariaDB none for a DELETE; while a table is new, or
-# where nearly all rows are free, an index on owners may seem to lead to one row as its key does, and leads to all of
-# those that are free, or that the worker has had.
+NO_OWNER = '-'
+# Written so that no index serves the owner. PostgreSQL takes no hint, and MariaDB none for a DELETE. In a new table, or
+# where nearly all rows are free, an index on owners may seem as selective as the key, and then reads all free rows, or
+# all rows that the worker ever held.
 _HELD_BY = and_(
-    RESOURCE.c.fence == bindparam('held_fence'), func.coalesce(RESOURCE.c.owner, NOBODY) == bindparam('holder')
+    RESOURCE.c.fence == bindparam('held_fence'), func.coalesce(RESOURCE.c.owner, NO_OWNER) == bindparam('holder')
 )
 DELETE_RESOURCE = PreparedStatement(delete(RESOURCE).where(RESOURCE.c.id == bindparam('key'), _HELD_BY))
 FORGET_SIGNALS = PreparedStatement(delete(SIGNAL).where(SIGNAL.c.resource_id == bindparam('resource')))
 _OF_EVENT = tuple(field.name for field in fields(Event) if field.name != 'sequence')
-TELL: Insert = insert(EVENT).values({name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT})
+STORE_EVENT: Insert = insert(EVENT).values(
+    {name: bindparam(f'event_{name}', type_=EVENT.c[name].type) for name in _OF_EVENT}
+)
 EVENTS = FewRowsInsert(EVENT, _OF_EVENT)
 
 
@@ -87,7 +90,7 @@ def new(changes: Mapping[str, object]) -> dict[str, object]:
 
 
 def event_values(event: Event) -> dict[str, Any]:
-    """An event as the parameters of `TELL`."""
+    """An event as the parameters of `STORE_EVENT`."""
     return {f'event_{name}': getattr(event, name) for name in _OF_EVENT}
 
 
@@ -96,17 +99,17 @@ def store_event(batch: StatementBatch, event: Event) -> None:
     batch.add_row(EVENTS, {name: getattr(event, name) for name in _OF_EVENT})
 
 
-def change_row(batch: StatementBatch, effect: UpdateResource, told: Event | None = None) -> None:
-    """Change a row under the guard of its holder. It is a conflict where somebody else holds it, or it is gone.
+def change_row(batch: StatementBatch, effect: UpdateResource, event: Event | None = None) -> None:
+    """Change a row under its fence. Another claim, or a removed row, is a conflict.
 
-    :param told: an event that is stored by the same statement: only where `combines_changes`.
+    :param event: an event that the same statement stores: only where `combines_changes`.
     """
-    statement = change_of(frozenset(effect.changes), told is not None, isinstance(effect, BeginNode))
+    statement = change_of(frozenset(effect.changes), event is not None, isinstance(effect, BeginNode))
     values = {**new(effect.changes), **_guard(effect)}
     if isinstance(effect, BeginNode):
         values |= {'traversal': effect.traversal_id, 'node': effect.number}
-    if told is not None:
-        values |= event_values(told)
+    if event is not None:
+        values |= event_values(event)
     batch.add_one(statement.call(values), f'resource {effect.resource_id}')
 
 
@@ -118,22 +121,22 @@ def remove_row(batch: StatementBatch, effect: DeleteResource) -> None:
 
 
 def combines_changes(connection: Connection) -> bool:
-    """Whether the server carries out several changes in one statement."""
+    """Return True if the server carries out several changes in one statement."""
     return connection.dialect.name == 'postgresql'
 
 
 def _guard(effect: UpdateResource | DeleteResource) -> dict[str, Any]:
-    holder = NOBODY if effect.owner is None else effect.owner
+    holder = NO_OWNER if effect.owner is None else effect.owner
     return {'key': effect.resource_id, 'held_fence': effect.fence, 'holder': holder}
 
 
 @cache
-def change_of(names: frozenset[str], tells: bool, begins: bool = False) -> PreparedStatement:
+def change_of(names: frozenset[str], stores_event: bool, begins: bool = False) -> PreparedStatement:
     """The statement that changes some columns; built once for each set of them."""
     statement = update_by_id(RESOURCE, names).where(_HELD_BY)
     if begins:
         statement = statement.where(_NODE_IS_READY)
     if 'digest' in names:
-        # Whoever stores one may not have looked at the row: what was doubted meanwhile stays so.
+        # The writer of a digest may not have read the row: a doubt stored meanwhile stays.
         statement = statement.values(digest=case((RESOURCE.c.digest == DOUBTED, None), else_=bindparam('new_digest')))
-    return PreparedStatement(statement.add_cte(TELL.cte('told')) if tells else statement)
+    return PreparedStatement(statement.add_cte(STORE_EVENT.cte('told')) if stores_event else statement)

@@ -1,4 +1,4 @@
-"""A node is done, has failed, gets another row, or is told of."""
+"""Finishes, fails, repoints or dispatches a node."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What is to be told of a stack is written down beside the event that it is about, in the same transaction.
+"""The outbox stores a notification beside its event, in the same transaction.
 
-So nothing is told that did not happen, and nothing that happened is forgotten, whoever dies when. Told are events of
-stacks as a whole, and those of resources that changed outside of their stacks: the others, which come by the thousand,
-write nothing here and ask nothing.
+So every notification has its event and no notification is lost in a crash. Events of whole stacks and drift events of
+resources cause notifications; other events of resources, which come by the thousand, cost no statement.
 """
 
 from __future__ import annotations
@@ -28,17 +27,16 @@ from convergence.values import replace
 
 
 class Audience(StrEnum):
-    """Who may want to be told of stacks, as the installation is configured.
+    """Recipients of notifications, as configured.
 
-    * NOBODY: nobody can; nothing is asked or written.
-    * WEBHOOKS: whoever has a webhook. Each transaction that stores an event of a stack asks whether there is one,
-      unless it has seen with what it has read that there is none.
-    * EVERYBODY: notifications go to a message bus, whatever webhooks there are.
+    * NONE: no recipients; nothing is read or written.
+    * WEBHOOKS: webhooks only. A transaction with a stack event checks for webhooks, unless it has read that none exist.
+    * ALL: a message bus, besides webhooks.
     """
 
-    NOBODY = 'NOBODY'
+    NONE = 'NONE'
     WEBHOOKS = 'WEBHOOKS'
-    EVERYBODY = 'EVERYBODY'
+    ALL = 'ALL'
 
 
 ROOT_ID = func.coalesce(STACK.c.root_id, STACK.c.id)
@@ -71,7 +69,7 @@ HAS_WEBHOOK = (
     .where(WEBHOOK.c.project_id == STACK.c.project_id, or_(WEBHOOK.c.stack_id.is_(None), WEBHOOK.c.stack_id == ROOT_ID))
     .exists()
 )
-"""Whether anybody has a webhook for a stack. It is the same for all stacks of a tree."""
+"""The condition that a webhook covers a stack. It is the same for all stacks of a tree."""
 _MEMBERS = select(func.count()).where(
     RESOURCE.c.stack_id == bindparam('stack'),
     RESOURCE.c.status == Status.COMPLETE,
@@ -79,23 +77,23 @@ _MEMBERS = select(func.count()).where(
     RESOURCE.c.replaced_by.is_(None),
 )
 _WANTED = {
-    Audience.EVERYBODY: PreparedStatement(_STACK),
+    Audience.ALL: PreparedStatement(_STACK),
     Audience.WEBHOOKS: PreparedStatement(_STACK.where(HAS_WEBHOOK)),
 }
 _COLUMNS = tuple(_STACK.selected_columns.keys())
 
 
-def hearing(audience: Audience, *, has_webhook: bool) -> Audience:
-    """Who may want to be told of the stacks of a tree.
+def narrowed(audience: Audience, *, has_webhook: bool) -> Audience:
+    """Return the recipients for the stacks of a tree.
 
-    :param has_webhook: whether anybody has a webhook for them, or whether that is not known.
+    :param has_webhook: True if a webhook covers them, or if this is unknown.
     """
-    return Audience.NOBODY if audience is Audience.WEBHOOKS and not has_webhook else audience
+    return Audience.NONE if audience is Audience.WEBHOOKS and not has_webhook else audience
 
 
 def needs_notification(decided: Sequence[Effect], audience: Audience) -> bool:
-    """Whether there is anything among some effects that somebody may want to be told of."""
-    if audience is Audience.NOBODY:
+    """Return True if some effects cause a notification."""
+    if audience is Audience.NONE:
         return False
     stored = [effect for effect in decided if isinstance(effect, InsertEvents)]
     is_apart = any(effect.is_drift or effect.suppressed is not None for effect in stored)
@@ -103,9 +101,9 @@ def needs_notification(decided: Sequence[Effect], audience: Audience) -> bool:
 
 
 def write_outbox(batch: StatementBatch, decided: Sequence[Effect], audience: Audience) -> None:
-    """Write down what is to be told of the events of stacks among some effects.
+    """Store the notifications for the stack events among some effects.
 
-    :param writes: these effects are part of it, or carried out.
+    :param batch: contains these effects, sent or not.
     """
     if not needs_notification(decided, audience):
         return
@@ -115,30 +113,30 @@ def write_outbox(batch: StatementBatch, decided: Sequence[Effect], audience: Aud
         for event in effect.events:
             if event.resource_name is None:
                 kind = NoticeKind.of(event.status, begins=event.stack_id in begun)
-                _tell_of_stack(batch, event, kind, effect.details, audience)
+                _store_stack_notification(batch, event, kind, effect.details, audience)
             elif effect.is_drift:
-                _tell_of_drift(batch, event, effect.details or {}, audience)
+                _store_drift_notification(batch, event, effect.details or {}, audience)
             elif effect.suppressed is not None:
-                _tell_of_scaling(batch, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
+                _store_scaling_notification(batch, event, NoticeKind.SUPPRESSED, effect.suppressed, audience)
 
 
-def _tell_of_stack(
+def _store_stack_notification(
     batch: StatementBatch, event: Event, kind: NoticeKind, details: Mapping[str, Json] | None, audience: Audience
 ) -> None:
-    stack = _wanted(batch, event.stack_id, audience)
+    stack = _payload_of(batch, event.stack_id, audience)
     if stack is None:
         return
     said = {name: getattr(event, name) for name in ('action', 'status', 'reason')}
     _insert(batch.connection, stack, event, {**said, 'kind': kind, 'about': NoticeSubject.STACK, 'details': details})
     if isinstance(stack['scaling'], Scaling) and kind is not NoticeKind.PROGRESS:
-        _tell_of_scaling(batch, event, kind, stack['scaling'], audience)
+        _store_scaling_notification(batch, event, kind, stack['scaling'], audience)
 
 
-def _tell_of_scaling(
+def _store_scaling_notification(
     batch: StatementBatch, event: Event, kind: NoticeKind, scaling: Scaling, audience: Audience
 ) -> None:
-    """Tell of a group that gets other members; the payload is about the stack that the group is in."""
-    stack = _wanted(batch, scaling.stack_id, audience)
+    """Store a notification about a scaled group; its payload is about the stack of the group."""
+    stack = _payload_of(batch, scaling.stack_id, audience)
     if stack is None:
         return
     capacity, message = scaling.before, scaling.message
@@ -153,14 +151,16 @@ def _tell_of_scaling(
         'groupname': scaling.group,
         'message': message,
     }
-    told = {'kind': kind, 'about': NoticeSubject.AUTOSCALING, 'details': details}
+    content = {'kind': kind, 'about': NoticeSubject.AUTOSCALING, 'details': details}
     # Of an id of its own: receivers pass over what they have seen.
-    _insert(batch.connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), told)
+    _insert(batch.connection, stack, replace(event, id=str(uuid5(NAMESPACE_OID, f'autoscaling {event.id}'))), content)
 
 
-def _tell_of_drift(batch: StatementBatch, event: Event, found: Mapping[str, Json], audience: Audience) -> None:
-    """Tell of an object that changed outside of its stack, or is as it was made again; with the stack's state."""
-    stack = _wanted(batch, event.stack_id, audience)
+def _store_drift_notification(
+    batch: StatementBatch, event: Event, found: Mapping[str, Json], audience: Audience
+) -> None:
+    """Store a notification that an object drifted, or is healthy again; with the stack's state."""
+    stack = _payload_of(batch, event.stack_id, audience)
     if stack is None:
         return
     details = {
@@ -174,15 +174,15 @@ def _tell_of_drift(batch: StatementBatch, event: Event, found: Mapping[str, Json
     _insert(batch.connection, stack, event, {'kind': kind, 'about': NoticeSubject.DRIFT, 'details': details})
 
 
-def _wanted(batch: StatementBatch, stack_id: str, audience: Audience) -> dict[str, Any] | None:
-    """What is told of a stack, as it is after all that was written; None where nobody wants to know."""
+def _payload_of(batch: StatementBatch, stack_id: str, audience: Audience) -> dict[str, Any] | None:
+    """Return the payload of a stack after all earlier writes; None if no recipient exists."""
     (rows,) = batch.read(_WANTED[audience].call({'stack': stack_id}))
     return dict(zip(_COLUMNS, rows[0], strict=True)) if rows else None
 
 
-def _insert(connection: Connection, stack: Mapping[str, Any], event: Event, told: Mapping[str, Any]) -> None:
+def _insert(connection: Connection, stack: Mapping[str, Any], event: Event, content: Mapping[str, Any]) -> None:
     values = dict(stack)
     summary, _ = values.pop('summary'), values.pop('scaling')
     described = summary.get('description') if isinstance(summary, Mapping) else None
-    row = {**values, 'event_id': event.id, 'at': event.at, 'description': described, 'fanned_out': False, **told}
+    row = {**values, 'event_id': event.id, 'at': event.at, 'description': described, 'fanned_out': False, **content}
     connection.execute(insert(OUTBOX), row)

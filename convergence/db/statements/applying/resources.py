@@ -33,7 +33,7 @@ COUNT_EVENT = PreparedStatement(
     .where(RESOURCE.c.id == bindparam('key'))
     .values(event_count=RESOURCE.c.event_count + 1)
 )
-# Nodes of the stack's current traversal, whoever has parked the row.
+# Nodes of the stack's current traversal, also if another traversal parked the row.
 WAITING_FOR = PreparedStatement(
     select(SYNC_POINT.c.traversal_id, SYNC_POINT.c.number, SYNC_POINT.c.phase)
     .join(STACK, STACK.c.traversal_id == SYNC_POINT.c.traversal_id)

@@ -36,7 +36,7 @@ def delete_snapshots(connection: Connection, effect: effects.DeleteSnapshots) ->
 def keep_item(connection: Connection, effect: effects.KeepItem) -> None:
     """See the effect."""
     item = effect.item
-    # Whoever writes it holds the resource's row: nobody else does at the same time.
+    # Its writer holds the claim of the resource, so there is no other writer.
     connection.execute(
         delete(SNAPSHOT_ITEM).where(
             SNAPSHOT_ITEM.c.snapshot_id == item.snapshot_id, SNAPSHOT_ITEM.c.resource_id == item.resource_id

@@ -19,13 +19,13 @@ from convergence.db.statements.prepared.statement import FewRowsInsert, Prepared
 from convergence.errors import ActionInProgress, StackExists
 
 INSERT_STACK = PreparedStatement(insert(STACK), (*stored_names(Stack), 'live_name'))
-# Whoever removes credentials locks their row first and looks for references afterwards.
+# The remover of credentials locks their row first and checks for references afterwards.
 REFER_TO_CREDENTIALS = (
     update(CREDENTIALS)
     .where(CREDENTIALS.c.id == bindparam('key'), CREDENTIALS.c.status == CredentialsStatus.MADE)
     .values(stack_id=func.coalesce(CREDENTIALS.c.stack_id, bindparam('of_stack')))
 )
-# They can look whether the statement before has found its row: that of the stack, of which these are.
+# These can check that the statement before has found its row: the stack that they belong to.
 INSERT_TEMPLATE = FewRowsInsert(TEMPLATE, stored_names(Template))
 
 
@@ -52,7 +52,7 @@ PURGE_TEMPLATES = PreparedListStatement('keep', _purge_all_but)
 def insert_stack(batch: StatementBatch, effect: effects.InsertStack) -> None:
     """See the effect."""
     stack = effect.stack
-    # What is there may be the name, or the id of a nested stack, which is known before it.
+    # The duplicate key may be the name, or the id of a nested stack, which is known beforehand.
     refusal = StackExists(f'The Stack ({stack.name}) already exists.')
     batch.add(INSERT_STACK.call({**stored_values(stack), 'live_name': stack.name}), refusal=refusal)
     _refer_to_credentials(batch, stack.credentials_id, stack.id)
@@ -86,7 +86,7 @@ def _update_stack_of(names: frozenset[str], is_first: bool) -> PreparedStatement
 
 
 def _refer_to_credentials(batch: StatementBatch, credentials_id: str | None, stack_id: str) -> None:
-    """A stack gets credentials, unless somebody has begun to remove them because no stack had them for long."""
+    """Refer a stack to its credentials, unless their removal has begun because no stack used them for long."""
     if credentials_id is None:
         return
     batch.send()

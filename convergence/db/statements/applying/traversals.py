@@ -1,4 +1,4 @@
-"""Store a traversal with its nodes, note how it gets on, and end it."""
+"""Stores a traversal with its nodes, notes its progress, and ends it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOTE_IN_SERVICE = (
 STALL_TRAVERSAL = (
     by_key(update(TRAVERSAL), TRAVERSAL).where(TRAVERSAL.c.id == bindparam('key')).values(stalled_at=bindparam('since'))
 )
-# Whoever enrols what the stack at the top has left tells all that is nested in it, if its policy is another.
+# The schedule of the root stack is renewed; that gives all nested stacks its policy, if it changed.
 ENROL_AGAIN = (
     by_key(update(TRAVERSAL), TRAVERSAL)
     .where(TRAVERSAL.c.id.in_(bindparam('keys', expanding=True)))

@@ -1,9 +1,9 @@
-"""How many resources the stacks of a tree may have together, also where several of them are planned at once.
+"""Limits the number of resources in a tree of stacks, also for concurrent plans.
 
-A tree has a row with a number that is never less than what the goals of its stacks come to. Whoever plans more raises
-it, in one statement that is refused above the limit, and holds the row from there to the commit: it is the last that a
-plan locks, and nobody else does. Whoever plans less leaves the number as it is. So it may be too large; where it seems
-to be in the way, the goals are counted, under the lock.
+A tree has a row with a number that is never less than the sum of its goals. A plan with more resources raises it in one
+statement that the limit may refuse, and holds the row until the commit: it is the last lock of a plan, and only plans
+take it. A plan with fewer resources leaves the number, so it may be too high. If it exceeds the limit, the goals are
+counted under the lock.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def take_room(batch: StatementBatch, effect: RequireRoom) -> None:
     if batch.write(taken) == 1:
         return
     _lock(connection, effect.root_id)
-    # In a statement of its own: so it sees everything that anybody has stored who held the lock before.
+    # A statement of its own: so it sees all commits of earlier holders of the lock.
     counted = COUNT_RESOURCES.first(connection, {'root': effect.root_id})
     assert counted is not None
     require_room(int(counted[0]), effect.most)
@@ -68,7 +68,7 @@ def take_room(batch: StatementBatch, effect: RequireRoom) -> None:
 
 
 def recount(connection: Connection, root_id: str) -> None:
-    """Stacks come to another tree: whoever plans more there next counts anew."""
+    """Forget the count of a tree that stacks move to; the next plan with more resources counts again."""
     _lock(connection, root_id)
     connection.execute(FORGET_TREE, {'root': root_id})
 

@@ -1,7 +1,7 @@
-"""What a node is given by those that it requires: read along with the node, or by itself.
+"""Reads the inputs of a node: outputs of the nodes that it requires.
 
-MariaDB and MySQL answer it along with the node, if it is little. Where it is more, or the server is another one, it is
-read when the node is known; a single node that was done just now is known already.
+MariaDB and MySQL return a few small inputs with the node. Larger inputs, and those on other servers, are read after the
+node. The input of a node that requires one node, finished in this transaction, needs no read.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import PreparedListStatement, among, each_of
 
 Inputs: TypeAlias = tuple[dict[str, Output], int, tuple[str, ...]]
-"""What a node is given, by name; how many bytes that are; and the names of those whose output cannot be read."""
+"""Inputs of a node by name; their size in bytes; and the names of unreadable outputs."""
 
 MOST_ALONG = 4
-"""What is given to a node that requires no more comes along with it."""
+"""Highest number of required nodes whose outputs are read with the node."""
 
 LONGEST_ALONG = 1 << 14
 """Bytes of each output that comes along."""
@@ -51,7 +51,7 @@ _NO_LIMIT = 2**62
 
 
 def _inputs_of(output: ColumnElement[Any], name: ColumnElement[Any]) -> Select[Any]:
-    """What is more than a thread can hold does not leave the database."""
+    """Select the inputs; inputs beyond the limit do not leave the database."""
     total = func.coalesce(func.sum(func.length(output, type_=Integer)).over(), 0)
     return select(name, case((bindparam('most') >= total, output)), total)
 
@@ -80,7 +80,7 @@ READ_INPUTS_BY_KEY = PreparedListStatement('numbers', _read_inputs_by_key)
 
 
 class _Along(TypeDecorator[Any]):
-    """What `ALONG` answers: names with their outputs; None where nothing came along."""
+    """The type of `ALONG`: outputs by name; None if none were read with the node."""
 
     impl = LONG_TEXT
     cache_ok = True
@@ -126,19 +126,18 @@ def _given(place: int) -> ColumnElement[Any]:
 
 
 ALONG = _along()
-"""For MariaDB and MySQL, of a node that is read: what it is given, but for what is long. See `known` for what has to be
-asked as well."""
+"""For MariaDB and MySQL: the inputs read with a node, except long ones. See `known` for its parameter."""
 
 
 def known(scope: OneNode) -> Mapping[str, Any]:
-    """The parameter of `ALONG`: what a node requires that is given nothing but what was done just now."""
+    """Return the parameter of `ALONG`: the nodes whose outputs need not be read."""
     return {'known': () if scope.done_now is None else (scope.done_now.number,)}
 
 
 def inputs_of_node(connection: Connection, node: Node, scope: OneNode, along: Inputs | None = None) -> Inputs:
-    """What a node is given; nothing where it is more than the limit of the scope.
+    """Return the inputs of a node; none if they exceed the limit of the scope.
 
-    :param along: what has come along with the node, perhaps not all of it; None: nothing.
+    :param along: inputs that were read with the node, perhaps not all of them; None: none.
     """
     most = scope.max_input_bytes
     if not node.requires:
@@ -149,13 +148,14 @@ def inputs_of_node(connection: Connection, node: Node, scope: OneNode, along: In
 
 
 def _inputs_done_now(node: Node, scope: OneNode) -> Inputs | None:
-    """The same without a look at the database, where that is known: one other node is required, and done just now."""
+    """Return the inputs without a read, if the node requires one node only and this transaction finishes it; else
+    None."""
     done = scope.done_now
     if done is None or node.requires != (done.number,):
         return None
     written = dumps(done.output.document())
     if scope.max_input_bytes is not None and 2 * len(written) + 1000 > scope.max_input_bytes:
-        return None  # sealed it is longer, by less than that; the limit is for what is stored
+        return None  # sealed it is slightly longer; the limit applies to the stored form
     return {done.name: Output.from_document(json.loads(written))}, len(written), ()
 
 

@@ -1,10 +1,10 @@
-"""Lock a row, and read what depends on the lock, on one way to the server and back.
+"""Locks a row and reads the rows that depend on the lock, in one round trip.
 
-The second statement is one of its own, and sees what was committed before the lock was had: a join with the locking one
-would answer with an older state.
+The read is a statement of its own and sees all commits before the lock was granted: a join with the locking statement
+would return an older state.
 
-MariaDB answers both. PostgreSQL answers the last one of several statements in one text: so there the first notes in a
-setting of the transaction what it has locked, and the second reads that note as well.
+MariaDB returns the results of both. PostgreSQL returns the result of the last statement of a text only: so the first
+one notes the locked key in a setting of the transaction, and the second reads that note as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from convergence.db.statements.prepared.locking import by_key
 from convergence.db.statements.prepared.statement import PreparedListStatement, PreparedStatement, among
 
 LOCKED = 'convergence.locked'
-"""How the settings of a transaction of PostgreSQL begin with the keys of what was locked last, empty for nothing."""
+"""Prefix of the PostgreSQL settings with the keys of the rows locked last; empty for no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class LockedRead:
 
     @classmethod
     def of(cls, *locking: Select[Any], reading: Select[Any]) -> LockedRead:
-        """Those of some that answer the key of a row that is to be locked, and of one that reads.
+        """Return a locked read from statements that select the keys of rows to lock, and one that reads.
 
-        :param locking: without the lock.
+        :param locking: without FOR UPDATE.
         """
         return cls.by([each.with_for_update() for each in locking], PreparedStatement(reading))
 
@@ -66,9 +66,9 @@ class LockedRead:
         return cls(tuple(map(PreparedStatement, locking)), read, (*noting, whole))
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[str | None], Rows]:
-        """What they answer: the keys of the rows that are locked, None for each that is not; and what is read.
+        """Return the keys of the locked rows, None for each missing row; and the rows read.
 
-        Where nothing is read, nothing counts as locked.
+        If nothing is read, no row counts as locked.
         """
         batch = StatementBatch(connection)
         if not answers_last_alone(connection):

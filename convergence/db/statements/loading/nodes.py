@@ -1,4 +1,4 @@
-"""Lock and read what a node is decided by: its row, which somebody else may hold, and what it is given."""
+"""Locks and reads the view of a node: its row, which may be claimed, and its inputs."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _these_nodes(length: int) -> ColumnElement[bool]:
 
 
 _OTHER = SYNC_POINT.alias()
-# Only of a cleanup node: whether a node of the goal works on the same row. PostgreSQL has to come to that by the row:
-# an equation would let it come by the traversal, and read all of its nodes.
+# For cleanup nodes only: True if a node of the goal works on the same row. PostgreSQL must find that node by the row:
+# with an equation it might search by the traversal, and read all of its nodes.
 _IS_CHOSEN = case(
     (
         SYNC_POINT.c.phase == Phase.CLEANUP,
@@ -70,8 +70,8 @@ READ_NODE = PreparedStatement(
     .join(STACK, STACK.c.id == TRAVERSAL.c.stack_id)
     .where(_THIS_NODE)
 )
-# The row, if nobody else holds it, and the node in one statement. What is read of the node, or taken for granted of its
-# traversal and stack, may be older than the lock: whoever claims the row looks again (see
+# The row, if it is not locked, and the node in one statement. The columns of the node, and the assumed traversal and
+# stack, may be older than the lock: the claim checks them again (see
 # `convergence.db.statements.applying.changing.BeginNode`).
 _FREE = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, *TRAVERSAL_COLUMNS, *STACK_COLUMNS, database_now(), _IS_CHOSEN)
@@ -83,7 +83,8 @@ _FREE = (
 )
 LOOK_AT_FREE = PreparedStatement(_FREE.where(_THIS_NODE))
 LOOK_AT_SOME_FREE = PreparedListStatement('numbers', lambda length: _FREE.where(_these_nodes(length)))
-# MariaDB locks whatever is joined: the node as well, at which nobody arrives any more, but no traversal and no stack.
+# MariaDB locks every joined row: the node as well, at which no other node arrives any more, but no traversal and no
+# stack.
 _FREE_AND_NODE = (
     select(*RESOURCE_COLUMNS, *NODE_COLUMNS, database_now(), _IS_CHOSEN, ALONG)
     .select_from(SYNC_POINT)
@@ -133,11 +134,12 @@ def one_node(connection: Connection, scope: OneNode) -> NodeView:
 
 
 def read_free_node(batch: StatementBatch, scope: OneNode) -> Rows:
-    """The row of a node, locked, and the node, as `view_of_free_node` takes them; nothing where somebody holds the row.
+    """Return the locked row of a node and the node, for `view_of_free_node`; no rows if the row is locked by another
+    transaction.
 
-    What is seen beside the row may be older than its lock.
+    Columns of other rows may be older than the lock.
 
-    :param writes: what is to be written before is sent with it.
+    :param batch: its waiting statements are sent as well.
     :raises Conflict: see `StatementBatch.send`.
     """
     key = {'traversal': scope.traversal_id, 'node': scope.number, **known(scope)}
@@ -147,7 +149,7 @@ def read_free_node(batch: StatementBatch, scope: OneNode) -> Rows:
 
 
 def read_free_nodes(batch: StatementBatch, nodes: FreeNodes) -> dict[int, Rows]:
-    """The same of some nodes in one statement, by their numbers: of those whose rows nobody holds.
+    """Return the same for several nodes in one statement, by their numbers, without nodes whose rows are locked.
 
     :raises Conflict: see `StatementBatch.send`.
     """
@@ -159,10 +161,10 @@ def read_free_nodes(batch: StatementBatch, nodes: FreeNodes) -> dict[int, Rows]:
 
 
 def view_of_free_node(connection: Connection, scope: OneNode, rows: Rows) -> NodeView:
-    """What there is to be seen of a node whose row nobody held.
+    """Return the view of a node whose row was not locked.
 
-    :param rows: what `read_free_node` has answered.
-    :raises Missing: somebody holds it.
+    :param rows: the answer of `read_free_node`.
+    :raises Missing: another transaction has locked the row.
     """
     if not rows:
         raise Missing
@@ -176,7 +178,7 @@ def view_of_free_node(connection: Connection, scope: OneNode, rows: Rows) -> Nod
 
 
 def _takes_for_granted(connection: Connection, scope: OneNode) -> bool:
-    """Whether traversal and stack are not read, where that would lock them."""
+    """Return True if traversal and stack are not read, where that would lock them."""
     return scope.assumed is not None and backend_of(connection) == 'mysql'
 
 

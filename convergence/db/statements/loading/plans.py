@@ -45,10 +45,10 @@ READ_RESOURCE_IDS = PreparedListStatement(
     'stacks',
     lambda length: select(RESOURCE.c.id).where(among(RESOURCE.c.stack_id, 'stacks', length)).order_by(RESOURCE.c.id),
 )
-# In a Galera cluster a lock ends at its server: only what two transactions both write keeps one from committing. So
-# whoever plans writes each row that it locks. Else a worker on another server could claim a row at the same moment for
-# the goal before, and change what the plan takes for settled. And who finds, on a server that lags, no row for what it
-# has made would store another one: two rows of one object, of which the one would be removed with the other's.
+# In a Galera cluster a lock holds on one server only: two transactions conflict if both write the same row. So a plan
+# writes each row that it locks. Otherwise a worker on another server could claim a row at the same moment for the old
+# goal and change what the plan relies on; and a claim on a lagging server that does not see the row would insert a
+# second one for the same object, and the cleanup of one would delete the object of both.
 WRITE_STACK = update(STACK).where(STACK.c.id == bindparam('stack_id')).values(lock_count=STACK.c.lock_count + 1)
 WRITE_RESOURCES = (
     update(RESOURCE)
@@ -86,7 +86,7 @@ ADD_PROJECT = {
 
 
 class _Around(TypedDict, total=False):
-    """What of a `PlanView` is about the stack around; with `around` comes the nested stack itself."""
+    """The part of a `PlanView` about the parent stack; with `around` comes the nested stack itself."""
 
     now: float
     stack: Stack | None
@@ -163,9 +163,9 @@ def _traversal_of(connection: Connection, stack: Stack) -> Traversal | None:
 
 
 def _lock_whole(connection: Connection, scopes: Sequence[WholeStack]) -> dict[str, tuple[Resource, ...]]:
-    """Lock stacks and all of their rows, in the order of their keys. None is added meanwhile: that takes its lock.
+    """Lock stacks and all of their rows, in the order of their keys. New rows need the lock of the stack.
 
-    Those of a large stack are read in pieces: first their keys, then each by its key, as whoever works on one does.
+    The rows of a large stack are read in pieces: first the keys, then each row by its key, as a claim does.
     """
     batch, of_stacks = StatementBatch(connection), {'stacks': sorted(scope.stack_id for scope in scopes)}
     lock = LOCK_STACK_ROWS.call(of_stacks)
@@ -246,10 +246,9 @@ def _lock_all_around(connection: Connection, scope: SeveralStacks) -> dict[str, 
 
 
 def lock_project(connection: Connection, project_id: str) -> None:
-    """Lock the row of a project, so that what it may have so many of is counted by one at a time.
+    """Lock the row of a project, so that one transaction at a time counts its stacks.
 
-    The lock comes first, and what is counted is read in a statement of its own: so it sees everything that anybody has
-    stored who held the lock before.
+    The count is a statement of its own behind the lock: so it sees all commits of earlier holders of the lock.
     """
     if connection.execute(LOCK_PROJECT, {'project': project_id}).first() is None:
         connection.execute(ADD_PROJECT[backend_of(connection)], {'id': project_id})

@@ -58,7 +58,7 @@ def signalled_resource(connection: Connection, scope: SignalledResource) -> Sign
         built_on.update(connection.execute(READ_DEPENDENTS, asked).scalars())
     rows = sorted({scope.resource_id, *built_on})
     held = {row.id: row for some in chunks(rows) for row in locked(connection, some)}
-    # Only now: whoever has planned in the meantime has held these rows.
+    # Read after the lock: a plan may have held these rows in the meantime.
     again = READ_STACK.first(connection, {'stack': scope.stack_id})
     if again is None:
         raise Missing

@@ -1,10 +1,10 @@
-"""Rows of resources whose sealed values are opened one by one, when somebody asks for them.
+"""Lazily opened rows of resources: a sealed value is opened at its first use.
 
-Whoever plans locks and reads all rows of a stack, and asks of most of them only for what is not sealed. To open what is
-sealed in a row, and to make values of it, costs ten times as much as to read it.
+A plan locks and reads all rows of a stack, and uses only plain columns of most of them. Opening and parsing the sealed
+values of a row costs ten times as much as reading it.
 
-For those who look at it such a row is a `Resource`, and frozen: the texts are there from the beginning, and what is
-read of them depends on nothing else. What cannot be read is absent, and named in `Resource.damaged`, as it always is.
+Such a row is a frozen `Resource` for all readers: the sealed texts are present from the beginning, and each value
+depends on its text only. Unreadable values are absent, and named in `Resource.damaged`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNOPENED_COLUMNS = [
     type_coerce(column, LONG_TEXT).label(column.name) if column.name in _SEALED else column
     for column in RESOURCE_COLUMNS
 ]
-"""The columns of `RESOURCE_COLUMNS`; what is sealed is answered as it is stored."""
+"""The columns of `RESOURCE_COLUMNS`; sealed ones in their stored form."""
 
 _DIALECT = 'damaged'
 """In this field of a row that is not opened stands the dialect of the engine which has the key."""
@@ -61,7 +61,7 @@ class _Unopened(Resource):
 
 
 def _found(row: Resource, name: str) -> object:
-    """What a field holds, opened."""
+    """Return the opened value of a field."""
     value = _field(name).__get__(row)
     if isinstance(value, str):
         value = _SEALED[name].process_result_value(value, _field(_DIALECT).__get__(row))
@@ -81,7 +81,9 @@ def _value(name: str, row: Resource) -> object:
 
 
 def _whole(row: Resource) -> Resource:
-    """The same row, with all of it opened. It gets its class last: until then nobody sees a field as it is stored."""
+    """Return the row with all values opened. The class changes last: until then no thread reads a field in its stored
+    form.
+    """
     damaged = tuple(name for name in _SEALED if _found(row, name) is UNREADABLE)
     for name in damaged:
         _field(name).__set__(row, ABSENT.get(name))

@@ -1,14 +1,15 @@
-"""Several statements on one way to the server and back, where its driver can.
+"""Batches of statements that share a round trip, where the driver allows it.
 
-What a transaction writes goes together, and what nothing more is decided by goes with the commit: see
-`convergence.db.connections.drivers`. A server ends such a message at the first statement that fails; so nothing is
-carried out, and nothing committed, of what comes after it.
+A transaction sends its writes together, and the last ones with the commit: see `convergence.db.connections.drivers`. A
+server ends such a message at the first statement that fails; later statements are not executed and nothing is
+committed.
 
-MariaDB and MySQL answer each statement of a message. Of what psycopg2 sends to PostgreSQL the last one alone is
-answered, and what it has come to is left in a setting of the session, which is read behind the commit.
+MariaDB and MySQL return a result for each statement of a message. PostgreSQL, through psycopg2, returns the last result
+only; the result of the last statement before the commit is kept in a setting of the session, and read behind the
+commit.
 
-One that has to find a row fails at PostgreSQL where it does not; at MariaDB and MySQL the one behind it does, which can
-see how many rows it has found. So all of it may go with the commit.
+A statement that must find its row fails on PostgreSQL if it does not. On MariaDB and MySQL the next statement fails: it
+checks the row count of the one before. So all of them may travel with the commit.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from convergence.db.transaction import Ready
 from convergence.errors import Conflict
 
 LONGEST = 1 << 18
-"""Characters of values after which a message is sent. A server refuses one of more than 16 MiB, whatever is in it."""
+"""Characters of values after which a message is sent. Servers refuse messages of more than 16 MiB."""
 
 
 ANSWER = 'convergence.answer'
-"""Setting of a session of PostgreSQL with what goes with the commit has come to."""
+"""PostgreSQL setting of a session with the result of the last statement before a commit."""
 
 READ_ANSWER = f"SELECT current_setting('{ANSWER}')"
 """How it is read."""
@@ -42,10 +43,10 @@ READ_ANSWER = f"SELECT current_setting('{ANSWER}')"
 
 @dataclass(frozen=True, slots=True)
 class StatementResult:
-    """What a statement has come to.
+    """Result of a statement.
 
-    :param found: how many rows it has found.
-    :param number: the one that an UPDATE answers by ``last_insert_id()``.
+    :param found: number of rows found.
+    :param number: the number that an UPDATE returns by ``last_insert_id()``.
     """
 
     rows: Rows
@@ -54,10 +55,10 @@ class StatementResult:
 
 
 Then: TypeAlias = Callable[[StatementResult], object]
-"""Told what a statement has come to."""
+"""Called with the result of a statement."""
 
 Rows: TypeAlias = Sequence[Sequence[Any]]
-"""What a statement has answered."""
+"""The rows that a statement returned."""
 
 
 class StatementBatch:
@@ -78,11 +79,12 @@ class StatementBatch:
         self._refuses = fails_in_server(connection)
 
     def add(self, call: BoundStatement, then: Then | None = None, refusal: Exception | None = None) -> None:
-        """One whose answer refuses nothing.
+        """Add a statement whose result refuses nothing.
 
-        :param then: only where the server takes several.
-        :param refusal: of an INSERT, raised where there is a row with such a key; so too for what comes after it, which
-            belongs to what is new. Of several the first one.
+        :param then: only where the driver takes several statements.
+        :param refusal: of an INSERT, raised on a duplicate key; also for later statements, which belong to the new row.
+            The first
+        refusal of several counts.
         """
         if refusal is not None and self._refusal is None:
             self.send()
@@ -95,9 +97,9 @@ class StatementBatch:
 
     @contextmanager
     def refused(self) -> Iterator[None]:
-        """Around what carries out what was added, and around a commit that takes it along.
+        """Translate a duplicate key into the refusal, for statements of the batch and for a commit that carries them.
 
-        :raises Exception: the refusal of what was added first.
+        :raises Exception: the first refusal that was added.
         """
         try:
             yield
@@ -121,7 +123,7 @@ class StatementBatch:
             self.flush_rows()
 
     def flush_rows(self) -> None:
-        """Have the rows that wait for others written before what is added next."""
+        """Write rows that wait for more of their kind before the next statement."""
         held, self._held_rows = self._held_rows, {}
         for rows, some in held.items():
             self.add(rows.call(some))
@@ -137,7 +139,7 @@ class StatementBatch:
             require_found(call.statement.write(self.connection, call.values), what, wanted)
 
     def write(self, call: BoundStatement) -> int:
-        """Carry out what was added, and one more; how many rows that found.
+        """Send the batch and one more statement; return the number of rows that it found.
 
         :raises Conflict: see `send`.
         """
@@ -161,23 +163,23 @@ class StatementBatch:
             then(call.statement.all(self.connection, call.values))
 
     def afterwards(self, step: Callable[[], object]) -> None:
-        """Have something done when it is known what has become of all that was added."""
+        """Call a function when the results of all statements so far are known."""
         if self._left.calls:
             self._left.steps.append(step)
         else:
             step()
 
     def send(self) -> None:
-        """Carry out what was added.
+        """Send the statements of the batch.
 
-        :raises Conflict: something is not as it was when the decision was made.
+        :raises Conflict: a row has changed since the decision.
         """
         left, self._left = self._left, _Message(self.connection)
         with self.refused():
             left.send()
 
     def read(self, *calls: BoundStatement) -> list[Rows]:
-        """Carry out what was added, and read; each sees what was committed before its turn.
+        """Send the batch and read; each query sees all commits before its turn.
 
         :raises Conflict: see `send`.
         """
@@ -237,12 +239,12 @@ class StatementBatch:
 
 @dataclass(slots=True)
 class _Message:
-    """What goes together.
+    """Statements that are sent together.
 
-    :param calls: with those that want to know the answers.
-    :param refusing: the number of the last one whose answer has to be known before the commit; 0: none.
-    :param unchecked: of MariaDB and MySQL: how many rows the last one has to find; 0: any number.
-    :param behind: what is read behind the commit, if anything; only for PostgreSQL.
+    :param calls: with the functions that need their results.
+    :param refusing: number of the last statement whose result must be known before the commit; 0: none.
+    :param unchecked: on MariaDB and MySQL, rows that the last statement has to find; 0: any number.
+    :param behind: queries behind the commit, if any; only for PostgreSQL.
     :param length: of its values.
     """
 
@@ -265,11 +267,11 @@ class _Message:
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody wants to know the answer to the last of them."""
+        """Return True if a function needs the result of the last statement."""
         return bool(self.calls) and self.calls[-1][1] is not None
 
     def parts(self) -> tuple[_Message, _Message]:
-        """What has to be known before the commit, and the rest."""
+        """Return the statements whose results must be known before the commit, and the rest."""
         refusing = len(self.calls) if self.unchecked else self.refusing
         first = _Message(self.connection, self.calls[:refusing])
         last = _Message(self.connection, self.calls[refusing:])
@@ -299,12 +301,12 @@ def require_found(count: int, what: str, wanted: int = 1) -> None:
 
 
 def fails_in_server(connection: Connection) -> bool:
-    """Whether a statement that has to find a row fails at the server where it does not."""
+    """Return True if a statement that has to find a row fails at the server where it does not."""
     return connection.dialect.name == 'postgresql'
 
 
 def answers_last_alone(connection: Connection) -> bool:
-    """Whether of several statements in one text only the last one is answered."""
+    """Return True if of several statements in one text only the last one is answered."""
     return fails_in_server(connection)
 
 
@@ -319,9 +321,9 @@ def _carried_out(
     *,
     commits: bool = False,
 ) -> list[StatementResult]:
-    """What statements in one text have come to; of PostgreSQL only what the last one has, in its last place.
+    """Return the results of statements in one text; on PostgreSQL only the last one is filled.
 
-    :param behind: for PostgreSQL, what comes behind the commit.
+    :param behind: for PostgreSQL, queries behind the commit.
     """
     if fails_in_server(connection):
         return _answered_at_last(connection, calls, behind, commits=commits)
@@ -338,7 +340,7 @@ def _carried_out(
         cursor.close()
     except connection.dialect.loaded_dbapi.Error as error:
         raise as_raised(connection, text, error) from error
-    # Not before all of it has arrived: what is read here may not be understood, and the connection is used again.
+    # After the whole answer has arrived: decoding may fail, and the connection is used again.
     return [
         StatementResult(form.understood(rows, description), count, number)
         for form, (rows, description, count, number) in zip(forms, found, strict=False)
@@ -363,7 +365,7 @@ def _answered_at_last(
 
     def send(cursor: Any, text: str, parameters: Any) -> None:
         pieces = [form.text for form in forms]
-        if text is not whole:  # whoever listens has made something else of it
+        if text is not whole:  # an event listener has changed the text
             pieces = [piece for piece in text.split('; ') if piece not in (COMMIT, READ_ANSWER)]
         made = [
             form.called(connection, cursor, values) if piece == form.text else cursor.mogrify(piece, values).decode()

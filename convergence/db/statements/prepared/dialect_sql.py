@@ -1,8 +1,8 @@
-"""What a statement is for one server: its text, and how its values are written and read.
+"""The form of a statement for one server: its text, and the conversion of its values.
 
-PostgreSQL plans such a statement once for each connection: to plan the one that reads a node costs twice as much as to
-carry it out. (The drivers of MariaDB cannot have statements prepared, and in SQLite there is little to plan.) MariaDB
-and MySQL answer with few columns: see `convergence.db.statements.prepared.packing`.
+PostgreSQL plans such a statement once per connection: planning the read of a node costs twice as much as its execution.
+(Drivers of MariaDB cannot prepare statements, and SQLite has little to plan.) MariaDB and MySQL return few columns: see
+`convergence.db.statements.prepared.packing`.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ class _Prepared:
         return cls(name, f'PREPARE {name} AS {numbered.replace("%%", "%")}', tuple(places))
 
     def call(self, cursor: Any, values: Mapping[str, Any]) -> str:
-        """How it is called with some values, in the notation of the driver.
+        """Return the call with some values, in the notation of the driver.
 
-        What has no quotes is not left to the driver, which takes ten times as long for it; nor are names of places.
+        Values without quotes are formatted here: the driver takes ten times as long for them, and for named
+        placeholders.
         """
         if not self.places:
             return f'EXECUTE {self.name}'

@@ -1,12 +1,13 @@
-"""Rows that a transaction stores together: the server is told once what is the same in all of them.
+"""Inserts of many rows: values that all rows share are sent once.
 
-A new resource has more than forty columns, and differs from others of its plan in three of them. What rows differ in
-goes to a server as one JSON text; all else is made, sealed, sent and read once for a statement. So there is one
-statement for any number of rows, which PostgreSQL plans once for each connection, and a row costs the server between a
-half and a fifth of what it costs where all its values are written out.
+A new resource has more than forty columns, and differs from others of its plan in three of them. The differing values
+travel as one JSON text; all others are converted, sealed, sent and read once per statement. So one statement serves any
+number of rows, PostgreSQL plans it once per connection, and a row costs the server between a half and a fifth of a row
+with all values written out.
 
-SQLite reads numbers with a fraction from JSON less exactly than its driver hands them over, and nothing is gained by
-fewer statements where there is no way to a server; so there the driver repeats the statement for each row.
+SQLite reads fractions from JSON less exactly than from its driver, and needs no round trips; there the driver repeats
+the
+statement for each row.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from convergence.db.statements.prepared.batch import LONGEST, StatementBatch
 from convergence.db.statements.prepared.statement import PreparedStatement, executed
 
 _DIFFERENCES = 'differences'
-"""The parameter with what rows differ in: a list of objects, which lack what is NULL."""
+"""The parameter with the differing values: a list of objects, without NULL values."""
 
 
 @dataclass(eq=False, slots=True)
@@ -90,10 +91,10 @@ class ManyRowsInsert:
 
 
 def _is_same(kind: Any, values: Sequence[Any]) -> bool:
-    """Whether a column has one value in all rows.
+    """Return True if a column has one value in all rows.
 
-    What is sealed is sealed for each row, unless there is nothing in it: nobody sees then that two users have said the
-    same. Elsewhere only one and the same object counts: Python takes True and 1 for equal.
+    Sealed values are sealed for each row unless they are empty, so that equal values of two users cannot be recognized.
+    Other values must be the same object: Python takes True and 1 for equal.
     """
     first = values[0]
     if isinstance(kind, Sealable) and first is not None and len(values) > 1:
@@ -121,7 +122,7 @@ def _written(
 
 
 def _pieces(written: Sequence[Iterable[Any]]) -> Iterator[str]:
-    """What rows differ in, as JSON texts of bounded length.
+    """Yield the differing values as JSON texts of bounded length.
 
     :param written: the values of all rows, for each column.
     """
@@ -143,13 +144,13 @@ def _key(place: int) -> str:
 
 
 _Read = tuple[str, list[ColumnElement[Any]]]
-"""Where rows come from, in SQL, and the value of each column."""
+"""The source of the rows in SQL, and the value of each column."""
 
 
 def _in_postgresql(dialect: Dialect, columns: Sequence[Column[Any]]) -> _Read:
     def read(place: int, column: Column[Any]) -> ColumnElement[Any]:
         value = f"(each_row ->> '{_key(place)}')"
-        # Not as a text of some length: such a cast would cut what is too long.
+        # Without a length: such a cast would truncate long values.
         is_text = isinstance(getattr(column.type, 'impl', column.type), String)
         return literal_column(value if is_text else f'{value}::{column.type.compile(dialect)}')
 
@@ -158,8 +159,8 @@ def _in_postgresql(dialect: Dialect, columns: Sequence[Column[Any]]) -> _Read:
 
 
 def _in_mysql(dialect: Dialect, columns: Sequence[Column[Any]]) -> _Read:
-    # As texts, whatever they are: it is for the INSERT to refuse what is too large, which would be cut here. The
-    # database may have another character set than its tables.
+    # Read as texts of any length, so that the INSERT refuses long values instead of truncating them. The character set
+    # of the database may differ from that of its tables.
     keys = [_key(place) for place in range(len(columns))]
     texts = ', '.join(f"{key} LONGTEXT CHARACTER SET utf8mb4 PATH '$.{key}' ERROR ON ERROR" for key in keys)
     return f"JSON_TABLE(:{_DIFFERENCES}, '$[*]' COLUMNS ({texts})) AS each_row", [

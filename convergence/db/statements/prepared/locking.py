@@ -1,8 +1,10 @@
-"""In which order rows are locked, whatever index a server likes.
+"""Lock order: rows are locked by their primary key, independent of the optimizer.
 
-MariaDB and MySQL lock rows in the order in which they come to them. Which index they come by is theirs to choose, and
-for a few rows of a small table that may be one in whose order no other transaction locks: two of them then meet in a
-circle. So whatever locks or changes rows of these tables names the index.
+MariaDB and MySQL lock rows in the order in which they read them. The optimizer chooses the index, and for a few rows of
+a
+small table it may choose one in whose order no other transaction locks: two of them then deadlock. So all statements
+that
+lock or change rows of these tables name the index.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ Locking = TypeVar('Locking', Select, Update)  # type: ignore[type-arg]
 
 
 def by_key(statement: Locking, table: Table) -> Locking:
-    """The statement, which comes to the rows of `table` by their primary key alone, in its order."""
+    """Return the statement with the hint to read the rows of `table` by primary key, in its order."""
     for dialect in ('mysql', 'mariadb'):
         statement = (
             statement.with_hint(table, 'FORCE INDEX (PRIMARY)', dialect)

@@ -1,11 +1,12 @@
-"""Rows of many columns, for MariaDB and MySQL: the short ones come packed into a single one, as a JSON array.
+"""Packed answers for MariaDB and MySQL: short columns travel in one JSON array.
 
-The server describes each column of an answer before the first row, and PyMySQL, which is written in Python, takes
-longer to understand a description than to read a value: of the hundred columns of a node with all that belongs to it
-more than all else that a worker does in the transaction takes. Python reads a JSON array of as many values in no time.
+The server describes each column of an answer before the first row, and PyMySQL, written in Python, decodes a
+description
+more slowly than a value: the hundred columns of a node with its related rows take longer than all other work of the
+transaction. Python decodes a JSON array of as many values at once.
 
-A server makes no value that is longer than its ``max_allowed_packet``; so a column whose length nothing limits stays as
-it is. So does what is worked out: there MariaDB makes a text of the number that an EXISTS comes to, in some statements.
+A server makes no value longer than its ``max_allowed_packet``, so columns of unlimited length stay separate. So do
+computed columns: MariaDB converts the number of an EXISTS to text in some statements.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ WORTHWHILE = 4
 """Short columns that a statement has to have: to unpack fewer takes as long as their descriptions."""
 
 Unpack: TypeAlias = Callable[[Iterable[Sequence[Any]]], list[list[Any]]]
-"""Makes of rows, as they are answered, rows as they were asked for."""
+"""Restores the requested columns from the rows of a packed answer."""
 
 
 def packed(statement: Any, dialect: Dialect) -> tuple[Any, Unpack | None]:
-    """The statement as it is best sent; and how its answer is unpacked, None where it comes as it was asked for."""
+    """Return the statement in its packed form, and the function that unpacks its answer; None if it stays unpacked."""
     if dialect.name not in ('mysql', 'mariadb') or not isinstance(statement, Select):
         return statement, None
     columns = list(statement.selected_columns)

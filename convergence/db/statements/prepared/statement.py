@@ -1,10 +1,11 @@
-"""Statements that are sent for every resource: turned into text once, and handed to the driver as they are.
+"""Prepared statements of the hot paths: compiled to text once, and passed to the driver directly.
 
-SQLAlchemy builds a context and a result for each execution, which costs more than the driver takes for the statement
-itself, and for a row of seventy columns three times as much. What is sent, how values are written and read, what an
-error means, and that whoever listens to statements is told of this one, is the same either way.
+For each execution SQLAlchemy builds a context and a result. They cost more than the driver's work for the statement,
+and
+three times as much for a row of seventy columns. Texts, conversions, error translation and event listeners are those of
+SQLAlchemy.
 
-How several go to a server together: see `convergence.db.statements.prepared.batch`.
+For several statements in one message see `convergence.db.statements.prepared.batch`.
 """
 
 from __future__ import annotations
@@ -44,11 +45,10 @@ DriverCursor: TypeAlias = Any
 class PreparedStatement:
     """A statement without lists of variable length.
 
-    :param statement: an INSERT must be of one row, and answer nothing.
+    :param statement: an INSERT must be of one row, and return nothing.
     :param names: of an INSERT, its columns; others have their defaults, which are values.
-    :param leaves_answer: whether it leaves what it has come to in a setting; see
-        `convergence.db.statements.prepared.batch`.
-    :param if_so: of an INSERT with `values`, makes it so that a condition is looked at for its first row.
+    :param leaves_answer: True if it keeps its result in a setting; see `convergence.db.statements.prepared.batch`.
+    :param if_so: of an INSERT with `values`, returns it with a condition that is evaluated for its first row.
     """
 
     statement: Statement
@@ -93,8 +93,8 @@ class PreparedStatement:
         return BoundStatement(self, values)
 
     def refusing(self, wanted: int = 1) -> PreparedStatement:
-        """The same for PostgreSQL, of an UPDATE or DELETE: it fails where it finds none, or other than so many, if more
-        than one is wanted. Where one is, it names its row by the key.
+        """Return the variant for PostgreSQL of an UPDATE or DELETE that fails if it finds no row, or another number
+        than `wanted` if that is more than one. With one, the statement names its row by the key.
         """
         if wanted not in self._refusing:
             changing: Any = self.statement
@@ -248,7 +248,8 @@ def _found_before(wanted: int) -> ColumnElement[bool]:
 
 
 def refused_where_none(count: ColumnElement[int]) -> ColumnElement[int]:
-    """What fails at PostgreSQL, see `convergence.db.connections.failures.REFUSED`, where a count is nought."""
+    """Return an expression that fails on PostgreSQL if a count is 0; see
+    `convergence.db.connections.failures.REFUSED`."""
     return literal(1).op('/')(count)
 
 
@@ -258,12 +259,13 @@ def among(column: ColumnElement[Any], name: str, length: int) -> ColumnElement[b
 
 
 def each_of(column: ColumnElement[Any], name: str, length: int) -> Subquery:
-    """The members of the list `name` for PostgreSQL, as rows with a column `number`, in the order of the list.
+    """Return the members of the list `name` for PostgreSQL, as rows with a column `number`, in the order of the list.
 
-    What is joined with them laterally, and cannot be joined otherwise, is come to by its whole key. While PostgreSQL
-    takes a table for a small one, it would hold the members of a list against all rows that meet the other conditions.
+    A lateral join with them can only use the whole key. For a table that PostgreSQL believes to be small, it would
+    otherwise
+    compare the members with all rows that satisfy the other conditions.
 
-    :param column: of integers, whose values are meant.
+    :param column: of integers; its values are compared.
     """
     members = [bindparam(f'{name}_{place}', type_=column.type) for place in range(length)]
     return select(func.unnest(cast(array(members), ARRAY(Integer))).label('number')).subquery()
@@ -272,11 +274,11 @@ def each_of(column: ColumnElement[Any], name: str, length: int) -> Subquery:
 def executed(
     connection: Connection, text: str, parameters: Any, send: Callable[[Any, str, Any], object], *, many: bool = False
 ) -> DriverCursor:
-    """The cursor with the answer to a text, of which whoever listens to statements is told.
+    """Return the cursor with the answer to a text; event listeners are called.
 
-    :param send: hands to a cursor what the listeners have made of text and parameters.
-    :param many: whether the parameters are those of each of some rows.
-    :raises SQLAlchemyError: what the driver says, as `Connection.execute` would raise it.
+    :param send: passes the text and parameters of the listeners to a cursor.
+    :param many: True if the parameters are those of each of some rows.
+    :raises SQLAlchemyError: the driver's error, as `Connection.execute` would raise it.
     """
     if not connection.in_transaction():
         connection.begin()
