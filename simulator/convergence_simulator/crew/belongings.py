@@ -11,10 +11,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from convergence.core import effects
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
 from convergence.core.model import Action, DeletionPolicy
+from convergence.core.object_state import is_adopted
 from convergence.core.rows import Resource, Traversal
 from convergence.db.ports import ReaderPort
 from convergence.values import replace
