@@ -1,4 +1,5 @@
-"""What one transaction writes to the rows in memory: kept aside until all of it comes true at once."""
+"""The writes of one transaction in memory. They stay apart from the committed rows until the commit applies all of
+them."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from convergence_simulator.memory.look import Tables
 RowT = TypeVar('RowT')
 
 GONE: Any = object()
-"""Kept aside in place of a row that is to be removed."""
+"""Marks a removed row in a draft."""
 
 
 class Draft:
     """The writes of one transaction.
 
-    :param tables: the rows as this transaction sees them.
-    :param committed: the rows as they are.
-    :ivar written_nodes: nodes as this transaction writes them, by traversal and number.
+    :param tables: the rows as this transaction reads them.
+    :param committed: the committed rows.
+    :ivar written_nodes: the nodes that this transaction writes, by traversal and number.
     """
 
     def __init__(self, tables: Tables, committed: Tables, now: float) -> None:
@@ -41,7 +42,7 @@ class Draft:
         self.given_policy: list[Stack] = []
 
     def get(self, table: str, key: Any) -> Any:
-        """A row as this transaction sees it; None where there is none."""
+        """A row as this transaction sees it, or None if there is no such row."""
         row = self._rows.get((table, key))
         if row is None:
             row = getattr(self.tables, table).get(key)
@@ -52,7 +53,8 @@ class Draft:
         self._rows[table, key] = row
 
     def stacks(self) -> list[Stack]:
-        """All stacks that are committed, whatever this transaction sees of them, as they are once it is."""
+        """All stacks, as they will be after this commit. Other servers' commits count even if this transaction does not
+        see them."""
         written = {key: row for (table, key), row in self._rows.items() if table == 'stack'}
         return [*{**self.committed.stack, **written}.values()]
 
@@ -67,24 +69,24 @@ class Draft:
         return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
 
     def put_node(self, node: Node) -> None:
-        """Write a node; the time at which it becomes ready is noted."""
+        """Write a node. If it becomes ready by that, the commit records the time."""
         before = self.node(node.traversal_id, node.number)
         if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
             self._cast.add((node.traversal_id, node.number))
         self.written_nodes[node.traversal_id, node.number] = node
 
     def tell(self, traversal_id: str, number: int) -> None:
-        """Somebody is told now that a node is ready."""
+        """Record that the commit notifies a worker of a ready node."""
         self._cast.add((traversal_id, number))
 
     def hide(self, traversal_id: str, number: int) -> None:
-        """A node is ready, but its turn to be told of has not come."""
+        """Record that the commit notifies no worker of a ready node yet, because the node waits in the backlog."""
         self._cast.discard((traversal_id, number))
 
     def require_unwritten(self) -> None:
-        """See that nobody else has written what is written here, since this transaction began to see it.
+        """Ensure that no other transaction has written the rows of this draft since this transaction read them.
 
-        :raises Conflict: somebody has.
+        :raises Conflict: another transaction has written one of them.
         """
         for table, key in self._rows:
             if getattr(self.tables, table).get(key) is not getattr(self.committed, table).get(key):
@@ -95,7 +97,7 @@ class Draft:
                 raise Conflict(f'node {number} of {traversal_id} was written on another server')
 
     def become_true(self) -> None:
-        """Make everything visible."""
+        """Apply all writes to the committed rows."""
         committed = self.committed
         for (table, key), row in self._rows.items():
             rows = getattr(committed, table)
@@ -120,7 +122,7 @@ class Draft:
 
 
 class _Numbered(TypedDict):
-    """What is given its place when it is stored."""
+    """The column that the store sets when it stores an event or a signal."""
 
     sequence: int
 
@@ -138,6 +140,6 @@ def changed(row: ReceivedSignal, changes: _Numbered) -> ReceivedSignal: ...
 def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
     """A copy of a row with some columns changed.
 
-    :raises AttributeError: there is no such column.
+    :raises AttributeError: a column does not exist.
     """
     return copied(row, changes)

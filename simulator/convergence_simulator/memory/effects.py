@@ -1,4 +1,4 @@
-"""Carry out effects on rows in memory. What fails in the middle leaves nothing: writes are kept aside until the end."""
+"""Apply effects to rows in memory. An error in the middle changes nothing, because all writes wait in a draft."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def apply(
     written: Iterable[tuple[str, str]] = (),
     becomes_ready: tuple[str, int] | None = None,
 ) -> Ready:
-    """Carry out effects in their order, all or none.
+    """Apply effects in their order, all or none.
 
-    :param committed: the rows as they are.
-    :param seen: the rows as this transaction sees them, where its server may lag.
-    :param written: tables and keys of rows that are written in any case.
-    :param becomes_ready: a node of which something was decided because it becomes ready by this.
-    :returns: the nodes that became ready and are to be attended to.
-    :raises Conflict: something is not as it was when the decision was made.
-    :raises StackExists: a new stack has the name of a living one.
+    :param committed: the committed rows.
+    :param seen: the rows as this transaction sees them, if its server lags.
+    :param written: tables and keys of rows that the transaction writes even if no effect changes them.
+    :param becomes_ready: a node that these effects must make ready, because the decision relies on that.
+    :returns: the nodes that became ready and need a worker.
+    :raises Conflict: a row has changed since the decision was made.
+    :raises StackExists: a new stack has the name of an existing one.
     """
     draft = drafted(Draft(seen or committed, committed, now), decided)
     if becomes_ready is not None:
@@ -49,7 +49,7 @@ def apply(
 
 
 def drafted(draft: Draft, decided: Iterable[effects.Effect]) -> Draft:
-    """A draft with effects written in it, in their order.
+    """Write effects to a draft, in their order, and return the draft.
 
     :raises Conflict: see `apply`.
     """
@@ -373,4 +373,4 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.DeleteSnapshots: _delete_snapshots,
     effects.KeepItem: _keep_item,
 }
-"""How each effect is carried out."""
+"""The function that applies each type of effect."""

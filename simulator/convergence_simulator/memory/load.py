@@ -1,4 +1,5 @@
-"""Lock and read rows in memory, one function per scope: as `convergence.db.statements.loading.load` on a database."""
+"""Lock and read rows in memory, with one function per scope, as `convergence.db.statements.loading.load` does on a
+database."""
 
 from __future__ import annotations
 
@@ -45,18 +46,18 @@ from convergence_simulator.memory.look import Look
 
 
 def load(look: Look, scope: Scope[ViewT]) -> ViewT:
-    """Lock and read what the scope says.
+    """Lock and read the rows of a scope.
 
     :returns: the scope's view.
-    :raises Missing: what the scope names is not there.
-    :raises Conflict: it changed between the look and the lock.
+    :raises Missing: a row that the scope names does not exist.
+    :raises Conflict: a row changed between its first read and its lock.
     """
     view: ViewT = _LOADERS[type(scope)](look, scope)
     return view
 
 
 def _lock_row(look: Look, resource_id: str, *, waits: bool = True) -> Resource | None:
-    """One statement."""
+    """Lock and read one row in a statement of its own."""
     row: Resource | None = look.lock('resource', resource_id, waits=waits)
     look.over()
     return row
@@ -231,14 +232,16 @@ def _held_for(look: Look, resource: Resource, traversal_id: str | None, held_num
 
 
 def lock_written(look: Look, effects: Iterable[Effect]) -> None:
-    """Lock the rows of resources that are to be written, where they were not read: a database does so as it writes."""
+    """Lock the resource rows that effects write, because a database locks each row that it writes."""
     for effect in effects:
         if isinstance(effect, UpdateResource | DeleteResource):
             look.lock('resource', effect.resource_id)
 
 
 def lock_doubted(look: Look, effects: Iterable[Effect]) -> None:
-    """Lock the rows around a nested stack whose digests are to be forgotten, upwards: whoever holds one comes first."""
+    """Lock the rows of the parents whose digests effects invalidate, from the nested stack upwards. A transaction that
+    has
+    locked one of them finishes first."""
     for effect in effects:
         key: str | None = effect.resource_id if isinstance(effect, DoubtParents) else None
         while key is not None and (row := look.lock('resource', key)) is not None:

@@ -1,9 +1,10 @@
-"""What one transaction sees of the rows in memory, on the server that it has come to.
+"""The view that one transaction has of the rows in memory, depending on its server.
 
-Usually there is one server, which shows everything that is committed. Where there are several, as in a Galera cluster,
-one may lag: what it shows is the state of some commits ago, until the end of a transaction or only for its first look.
-There a lock ends at its server. What the commit makes sure of instead is that nobody else has written, since it was
-looked at, what is written now.
+Usually there is one server, and it shows all committed rows. In a cluster of several servers, such as Galera, a server
+may lag: it shows the state of some commits ago, until the end of the transaction or only for its first statement. A
+lock
+on such a server does not lock out transactions on other servers. Instead, the commit checks that no other transaction
+has written the same rows since this transaction read them.
 """
 
 from __future__ import annotations
@@ -32,13 +33,17 @@ from convergence.errors import Conflict
 from convergence.values import replace
 
 RowKey = tuple[str, str]
-"""A row that can be locked: its table, and its key there."""
+"""A row that can be locked: its table and its key there."""
 
 
 @dataclass
 class Tables:
-    """The rows, by key; the keys alone of traversals that are `observations_scheduled`, and of stacks whose policy is
-    `untold`."""
+    """The rows, by key.
+
+    :ivar notified_at: when a worker was last notified of a node, by traversal and number.
+    :ivar observations_scheduled: ids of traversals whose objects an observer has scheduled.
+    :ivar untold: ids of stacks that received a new drift policy, which observers do not apply yet.
+    """
 
     stack: dict[str, Stack] = field(default_factory=dict)
     template: dict[str, Template] = field(default_factory=dict)
@@ -63,7 +68,7 @@ class Tables:
         return self.node.get(traversal_id, {})
 
     def as_they_are(self) -> Tables:
-        """The same rows, which stay as they are now. When anybody was told of a node goes on."""
+        """A copy of the tables that later writes do not change, except for `notified_at`, which both share."""
         return replace(
             self,
             stack=dict(self.stack),
@@ -83,10 +88,10 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far behind a server is.
+    """How far a server is behind.
 
-    :param commits: so many of the last ones it has not applied yet.
-    :param catches_up: whether it has done so by the second statement of a transaction.
+    :param commits: number of the latest commits that it has not applied yet.
+    :param catches_up: True if it applies them before the second statement of a transaction.
     """
 
     commits: int = 0
@@ -97,35 +102,38 @@ UP_TO_DATE = Lag()
 
 
 class History:
-    """The rows as they were after each of the last commits."""
+    """The rows after each of the latest commits."""
 
     def __init__(self, commits: int) -> None:
         self._kept: deque[Tables] = deque([Tables()], maxlen=commits + 1)
 
     def keep(self, tables: Tables) -> None:
-        """Something was committed."""
+        """Store a copy of the rows after a commit."""
         self._kept.append(tables.as_they_are())
 
     def forget(self, commits: int) -> None:
-        """So many of the last commits have never been."""
+        """Drop that many of the latest commits."""
         for _ in range(min(commits, len(self._kept) - 1)):
             self._kept.pop()
 
     def before(self, commits: int) -> Tables:
-        """The rows as they were before so many of the last commits."""
+        """The rows before that many of the latest commits."""
         return self._kept[max(0, len(self._kept) - 1 - commits)]
 
 
 class Look:
     """The rows as one transaction sees them, and its locks.
 
-    :param committed: the rows as they are committed.
-    :param older: what the server of this transaction shows instead; None: it does not lag.
-    :param wait: called with the key of a row before it is locked, and whether it is worth waiting for; says, when this
-        server has the lock to give, that it has, or else at once that it has not.
-    :ivar tables: what a statement shows that begins now.
-    :ivar held: the locked rows, as they were seen.
-    :ivar written: nodes as this transaction has written them.
+    :param committed: the committed rows.
+    :param older: the rows that the server of this transaction shows instead, or None if it does not lag.
+    :param wait: takes the key of a row to lock, and True if the transaction waits while another one holds the lock.
+        Returns
+        True if the transaction has the lock.
+    :param clock: returns the time in seconds since the epoch.
+    :param catches_up: see `Lag`.
+    :ivar tables: the rows that the next statement shows.
+    :ivar held: the locked rows, as they were read.
+    :ivar written: the nodes that this transaction has written.
     """
 
     def __init__(
@@ -147,35 +155,35 @@ class Look:
 
     @property
     def lags(self) -> bool:
-        """Whether this server has not caught up."""
+        """True if this server has not caught up."""
         return self.tables is not self.committed
 
     def over(self) -> None:
-        """A statement is over. After the first of a transaction a server may have caught up.
+        """End a statement. A lagging server may catch up after the first one of a transaction.
 
-        :raises Conflict: it has, with what others have written meanwhile to rows that are locked here.
+        :raises Conflict: the server has caught up, and another transaction has written a row that this one has locked.
         """
         if self._catches_up and self.lags:
             self.tables = self.committed
             self.require_held()
 
     def require_held(self) -> None:
-        """See that nobody on another server has written what is locked on this one.
+        """Ensure that no transaction on another server has written the rows that this one has locked.
 
-        :raises Conflict: somebody has.
+        :raises Conflict: another transaction has written one of them.
         """
         for (table, key), row in self.held.items():
             if row is not None and getattr(self.committed, table).get(key) is not row:
                 raise Conflict(f'{table} {key} was written on another server')
 
     def lock_project(self, project_id: str) -> None:
-        """Lock a project, of which nothing else is known here."""
+        """Lock a project. The memory store has no row for it."""
         self._wait(('project', project_id), True)
 
     def lock(self, table: str, key: str, *, waits: bool = True) -> Any:
-        """Lock a row and read it; None where there is none to be seen: what is not there cannot be locked.
+        """Lock a row and read it. Return None if this server shows no such row.
 
-        :param waits: whether for somebody else who has locked it; otherwise None there, too.
+        :param waits: False to return None at once if another transaction has locked the row.
         """
         if key not in getattr(self.tables, table) or not self._wait((table, key), waits):
             return None
@@ -192,7 +200,7 @@ class Look:
     def node(self, traversal_id: str, number: int) -> SeenNode:
         """A node with its traversal and stack, and the time.
 
-        :raises Missing: it is not there.
+        :raises Missing: there is no such node.
         """
         node = self.nodes(traversal_id).get(number)
         if node is None:

@@ -35,9 +35,11 @@ _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 class MemoryObservations:
     """Schedules the objects to observe, leases them, and stores the results.
 
-    Nothing here is spread over time: a simulation tells when somebody looks. Each question, and each write, is a step:
-    others may go on before it. Whatever server is asked, what is written is written to the rows as they are committed;
-    other rows that a write looks at may be older there.
+    All objects are due at once: a simulation decides when an observer runs. Each read and each write is a step, and
+    other
+    threads may run before it. Writes always change the committed rows, even if the server lags; the other rows that a
+    write
+    reads may then be older.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
@@ -49,19 +51,20 @@ class MemoryObservations:
         return self._memory.tables.observation
 
     def _step(self) -> Tables:
-        """Others may go on; then the rows as they are shown. Where nothing is observed nobody is asked."""
+        """Let other threads run, and return the rows as the server shows them. Skip the pause if no object is
+        observed."""
         if self._rows:
             self._memory.pause('read')
         return self._memory.seen()
 
     @contextmanager
     def _writing(self) -> Iterator[Tables]:
-        """As `_step`; afterwards something was written."""
+        """As `_step`; afterwards keep a state of the rows, because the caller has written."""
         yield self._step()
         self._memory.keep()
 
     def unscheduled(self, limit: int) -> list[UnscheduledStack]:
-        """Stacks at rest that are to be enrolled; none while no observer runs."""
+        """Stacks at rest whose objects are not scheduled yet. Empty while no observer runs."""
         if not any(each.kind == 'observer' and each.is_up for each in self._roster.services()):
             return []
         tables = self._step()
@@ -80,7 +83,10 @@ class MemoryObservations:
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
+        """Schedule the objects of a stack by its policy, and remove objects that need no observation any more.
+
+        :returns: the number of newly scheduled objects.
+        """
         with self._writing() as tables:
             return self._enrol(tables, stack, intervals, policies, limit)
 
@@ -130,7 +136,7 @@ class MemoryObservations:
         return len(missing[:limit])
 
     def _tell_policy(self, root_id: str) -> None:
-        """Have all that is nested in a stack enrolled by the policy that this has got."""
+        """Schedule all stacks of a tree again, by the drift policy that its root stack has received."""
         tables = self._memory.tables
         for stack in tables.stack.values():
             if stack.tree_id == root_id:
@@ -144,7 +150,7 @@ class MemoryObservations:
         tables.untold.discard(root_id)
 
     def to_repair(self, limit: int) -> list[Drifted]:
-        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
+        """Drifted objects that a repair may change now. Nothing is in progress in their stacks' trees."""
         tables, now = self._step(), self._memory.clock()
         found: list[Drifted] = []
         for known in _known(tables, list(tables.stack), drifted=True):
@@ -166,7 +172,7 @@ class MemoryObservations:
         return sorted(found, key=_longest_due)[:limit]
 
     def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
-        """Stacks whose last operation was a repair that failed, of which the pause is over; longest ago first."""
+        """Stacks whose last operation was a repair that failed and whose pause is over, the oldest failure first."""
         tables, now = self._memory.seen(), self._memory.clock()
         due: list[tuple[float, str]] = []
         for stack in tables.stack.values():
@@ -181,7 +187,7 @@ class MemoryObservations:
         return [stack_id for _, stack_id in sorted(due)[:limit]]
 
     def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
-        """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places."""
+        """Count a repair of some objects. If it has already replaced them, the repair counts for their replacements."""
         with self._writing():
             pauses = {row.id: pause_s for row, pause_s in begun if row.id in self._rows}
             counted = {(row.stack_id, row.name) for row, _ in begun if row.id in pauses}
@@ -195,7 +201,8 @@ class MemoryObservations:
                 self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
-        """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
+        """Postpone the repair of some objects by `for_s` seconds after an attempt failed, so that other objects come
+        first."""
         with self._writing():
             for key in resource_ids:
                 known, at = self._rows.get(key), self._memory.clock() + for_s
@@ -203,7 +210,7 @@ class MemoryObservations:
                     self._rows[key] = replace(known, repair_at=at)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
-        """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too."""
+        """Stop repairing some objects, and write an event for each. Only the first caller writes the event."""
         with self._writing():
             for key, event in sorted(told.items()):
                 if key in self._rows and not self._rows[key].given_up:
@@ -212,25 +219,25 @@ class MemoryObservations:
                     events.append(replace(event, at=self._memory.clock(), sequence=len(events) + 1))
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
-        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+        """Reset the count of repairs of some objects, so that repairs of an object that was given up start again."""
         with self._writing():
             for key in resource_ids:
                 if key in self._rows:
                     self._rows[key] = replace(self._rows[key], **FRESH)
 
     def due_in_s(self) -> float | None:
-        """Seconds until the next object is to be looked at; None: none is observed."""
+        """Seconds until the next object is due, or None if no object is observed."""
         due_at = min((each.due_at for each in self._rows.values()), default=None)
         return None if due_at is None else due_at - self._memory.clock()
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
-        """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again."""
+        """Lease due objects to one caller for `for_s` seconds. An object is due again when its lease ends."""
         with self._writing() as tables:
             return self._lease(tables, holder, limit, for_s)
 
     def _lease(self, tables: Tables, holder: str, limit: int, for_s: float) -> list[Leased]:
         now = self._memory.clock()
-        # A server that lags shows no observation without its stack: what it does not show yet it does not hand out.
+        # A lagging server has no row for a recent observation, so it leases none of those.
         shown = [each for key, each in self._rows.items() if key in tables.observation]
         due = sorted((each for each in shown if each.due_at <= now), key=lambda each: each.due_at)[:limit]
         leased: list[Leased] = []
@@ -247,7 +254,7 @@ class MemoryObservations:
         return leased
 
     def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
-        """Keep what was seen under a lease; how much of it was taken."""
+        """Store the results of leased objects, and return the number of accepted results."""
         if not looks:
             return 0
         with self._writing() as tables:
@@ -283,7 +290,7 @@ class MemoryObservations:
         return True
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
-        """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
+        """Postpone leased objects that the caller did not observe: they are due again in `for_s` seconds."""
         if not resource_ids:
             return
         with self._writing():
@@ -304,27 +311,27 @@ class MemoryObservations:
             return now
 
     def of_row(self, row: Resource) -> Observation | None:
-        """What is known of the object of one row as that is now; None: it is not observed."""
+        """The observation of the object of one row, or None if it is not observed."""
         known = self._memory.seen().observation.get(row.id)
         return known.as_of(row.fence) if known is not None else None
 
     def summary(self, stack_id: str) -> DriftSummary:
-        """How many objects of a stack are observed, and how many are known to be otherwise than they were made."""
+        """The number of observed objects of a stack, and the number of those that differ from their records."""
         return DriftSummary.of(each.observation for each in self.known([stack_id]))
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet."""
+        """The observations of the objects of some stacks, by name. Objects that were not observed yet are included."""
         return _known(self._memory.seen(), stack_ids, drifted=drifted)[:limit]
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
-        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+        """The number of objects of some stacks for which a request waits and that can be compared now."""
         stacks = self._memory.seen().stack
         wanted = [each for each in self.known(stack_ids) if each.observation.requested_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
 
 
 def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Observation:
-    """What is known of an object before anybody has looked at it."""
+    """The observation of an object before an observer has read it."""
     return Observation(
         row.id,
         row.stack_id,
@@ -348,7 +355,7 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
 
 
 def _is_over(tables: Tables, unscheduled: UnscheduledStack) -> bool:
-    """Whether an operation is seen to be over, and to be the last one of its stack."""
+    """True if the traversal is the latest of its stack and has ended."""
     stack, operation = tables.stack.get(unscheduled.stack_id), tables.traversal.get(unscheduled.traversal_id)
     if stack is None or operation is None or stack.traversal_id != operation.id:
         return False
@@ -372,14 +379,14 @@ def _known(tables: Tables, stack_ids: Sequence[str], *, drifted: bool = False) -
 
 
 class MemoryWatched:
-    """Answers what is to be watched, and what an event is about."""
+    """Answers which objects to watch, and which rows an event concerns."""
 
     def __init__(self, store: MemoryStore, observations: MemoryObservations) -> None:
         self._memory = store
         self._observations = observations
 
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """The physical ids of what is observed, by type, of some types."""
+        """The physical ids of the observed objects of some types, by type."""
         found: dict[str, list[str]] = {}
         for known in self._observations.known(list(self._memory.seen().stack)):
             if known.row.type in types and known.row.physical_id is not None:
@@ -387,7 +394,7 @@ class MemoryWatched:
         return found
 
     def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
-        """The rows of a type that have one of these objects."""
+        """The rows of a type that stand for one of these objects."""
         return [
             WatchTarget(row.id, row.stack_id, row.status is Status.IN_PROGRESS)
             for row in self._memory.seen().resource.values()

@@ -1,4 +1,4 @@
-"""Answers on the rows in memory what `convergence.db.repositories.reads.stacks.StackReader` answers on a database."""
+"""Reads stacks from rows in memory, as `convergence.db.repositories.reads.stacks.StackReader` does from a database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RowT = TypeVar('RowT')
 class MemoryInspector:
     """Answers questions about parts of a stack.
 
-    :param roster: which processes there are; None: nobody knows where an owner runs, and whether it does.
+    :param roster: lists the processes. With None, it is not known where an owner runs, or if it runs at all.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster | None = None) -> None:
@@ -26,7 +26,7 @@ class MemoryInspector:
         self._roster = roster
 
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
-        """All rows of some resources of a stack: also replaced ones, and those that are being removed."""
+        """All rows of some resources of a stack, including replaced rows and rows in deletion."""
         return [row for row in self._memory.seen().resources_of(stack_id) if row.name in names]
 
     def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
@@ -39,11 +39,11 @@ class MemoryInspector:
         ]
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
+        """True if a row has received a signal."""
         return any((each.resource_id, each.id) == (resource_id, signal_id) for each in self._memory.seen().signal)
 
     def count_signals(self, resource_id: str) -> int:
-        """How many signals a row has received."""
+        """The number of signals that a row has received."""
         return sum(each.resource_id == resource_id for each in self._memory.seen().signal)
 
     def resource(self, resource_id: str) -> Resource | None:
@@ -51,7 +51,7 @@ class MemoryInspector:
         return self._memory.seen().resource.get(resource_id)
 
     def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
-        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
+        """At most `limit` ready nodes of a traversal: nodes with an owner first, then the longest ready."""
         known = {each.id: each for each in self._roster.services()} if self._roster is not None else {}
         ready = [(node, self._memory.seen().resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
         notified_at = self._memory.seen().notified_at
@@ -118,7 +118,7 @@ class MemoryInspector:
 
 
 class MemoryReader(MemoryInspector):
-    """Answers questions about stacks too."""
+    """Answers questions about stacks, too."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -126,7 +126,7 @@ class MemoryReader(MemoryInspector):
         return self._memory.seen().stack.get(stack_id)
 
     def stack_named(self, project_id: str, name: str) -> Stack | None:
-        """A living stack by its name."""
+        """A stack by its name. Deleted stacks do not count."""
         self._memory.pause('read')
         for stack in self._memory.seen().stack.values():
             if stack.deleted_at is None and (stack.project_id, stack.name) == (project_id, name):
@@ -134,7 +134,7 @@ class MemoryReader(MemoryInspector):
         return None
 
     def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
-        """The stack that was made for a request."""
+        """The stack that was created by a request."""
         self._memory.pause('read')
         for stack in self._memory.seen().stack.values():
             if (stack.project_id, stack.request_key) == (project_id, request_key):
@@ -147,12 +147,12 @@ class MemoryReader(MemoryInspector):
         return self._memory.seen().template.get(template_id)
 
     def summary(self, template_id: str) -> Mapping[str, Json] | None:
-        """What is shown of a template wherever its stack is."""
+        """The summary of a template that listings of stacks show, or None if there is no such template."""
         found = self.template(template_id)
         return found.summary if found is not None else None
 
     def nesting(self, resource_ids: Sequence[str]) -> list[NestingRow]:
-        """Rows that were claimed, each with its stack, and the stack that is its object."""
+        """Claimed rows, each with its stack and with the nested stack that is its object."""
         self._memory.pause('read')
         seen = self._memory.seen()
         found = []
@@ -169,7 +169,7 @@ class MemoryReader(MemoryInspector):
         return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
 
     def events(self, stack_id: str) -> list[Event]:
-        """What happened to a stack and its resources, oldest first."""
+        """The events of a stack and its resources, oldest first."""
         return [event for event in self._memory.seen().event if event.stack_id == stack_id]
 
     def busy(self, stack_id: str, limit: int) -> list[Resource]:
@@ -177,7 +177,7 @@ class MemoryReader(MemoryInspector):
         return [row for row in self.resources(stack_id) if row.status is Status.IN_PROGRESS][:limit]
 
     def nested_at_work(self, stack_id: str) -> list[Stack]:
-        """The stacks nested in one, on the next level, that have something in progress."""
+        """The nested stacks of one level below a stack that have an operation in progress."""
         return [
             stack
             for stack in self._memory.seen().stack.values()
@@ -185,17 +185,17 @@ class MemoryReader(MemoryInspector):
         ]
 
     def traversal(self, traversal_id: str) -> Traversal | None:
-        """One operation."""
+        """One traversal by its id."""
         self._memory.pause('read')
         return self._memory.seen().traversal.get(traversal_id)
 
     def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
-        """The operations on a stack, oldest first."""
+        """The traversals of a stack, oldest first."""
         found = [each for each in self._memory.seen().traversal.values() if each.stack_id == stack_id]
         return sorted(found, key=lambda each: (each.started_at, each.id))[-newest if newest else None :]
 
     def node_counts(self, traversal_id: str) -> dict[str, int]:
-        """How many nodes of a traversal are in each status."""
+        """The number of nodes of a traversal by status."""
         return dict(Counter(str(node.status) for node in self._memory.seen().nodes_of(traversal_id).values()))
 
     def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:

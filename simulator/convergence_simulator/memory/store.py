@@ -1,8 +1,9 @@
-"""The store in memory: the same scopes, effects, guards and conflicts as the one on SQL.
+"""The store in memory: the same scopes, effects, guards and conflicts as the store on SQL.
 
-It serves the simulator and quick tests. Row locks are modelled: a transaction takes them one by one in the order of
-`convergence.db.scopes`, and between two steps it calls `pause`, where a simulator lets somebody else go on. What a
-transaction writes becomes visible at its commit, all at once. Without a `pause`, transactions simply follow each other.
+It serves the simulator and quick tests. It models row locks: a transaction takes them one by one in the order of
+`convergence.db.scopes`, and between two steps it calls `pause`, in which a simulator lets another thread run. The
+writes
+of a transaction become visible at its commit, all at once. Without a `pause`, transactions follow each other.
 """
 
 from __future__ import annotations
@@ -28,21 +29,22 @@ V = TypeVar('V')
 
 
 def no_pause(point: str) -> None:
-    """The default of `MemoryStore.pause`: nobody else goes on."""
+    """The default of `MemoryStore.pause`: no other thread runs."""
 
 
 class MemoryStore:
     """Keeps rows in dictionaries.
 
-    :param clock: tells the time, in seconds since the epoch.
-    :ivar pause: called with the name of each point at which another transaction may go on. It may raise
-        `DatabaseUnavailable` at ``begin``, ``commit`` and ``committed``: that is a connection lost before, or after it
-        was all done.
-    :ivar rest: called with the seconds to wait before a transaction that found no database is tried again.
-    :ivar block: called when a lock is held by another transaction; returns when it may be free.
-    :ivar released: called when a transaction has let go of its locks: whoever is blocked may look again.
-    :ivar committed: called after each commit with the decision that has come true.
-    :ivar lag: called for each transaction and each question: how far behind is the server that it has come to?
+    :param clock: returns the time in seconds since the epoch.
+    :param attempts: maximum number of attempts of a transaction.
+    :ivar pause: called with the name of each point at which another transaction may run. It may raise
+        `DatabaseUnavailable` at ``begin`` and ``commit`` (a connection lost before the commit) and at ``committed`` (a
+        connection lost after the commit).
+    :ivar rest: called with the seconds to wait before a transaction without a database is tried again.
+    :ivar block: called while another transaction holds a lock. Returns when the lock may be free.
+    :ivar released: called after a transaction has released its locks, so that blocked transactions check again.
+    :ivar committed: called after each commit with its decision.
+    :ivar lag: called for each transaction and each read. Returns how far its server is behind.
     """
 
     def __init__(self, clock: Callable[[], float], *, attempts: int = 12) -> None:
@@ -87,13 +89,13 @@ class MemoryStore:
         raise Conflict(f'{type(scope).__name__} kept changing')
 
     def spread(self, commits: int) -> None:
-        """From now on there are several servers, which may be so many commits behind; see `lag`."""
+        """Use several servers from now on, which may be that many commits behind; see `lag`."""
         self._history = History(commits)
 
     def promote(self, commits: int) -> None:
-        """The server that is so many commits behind is the only one from now on: they are lost, as are all connections.
+        """Make a server that lags by that many commits the only one. Those commits and all connections are lost.
 
-        The store has to be spread that far.
+        Call `spread` with at least that number before.
         """
         assert self._history is not None, 'older states are not kept'
         older = self._history.before(commits).as_they_are()
@@ -105,11 +107,11 @@ class MemoryStore:
         self.released()
 
     def seen(self) -> Tables:
-        """The rows as whoever asks a question now is shown them."""
+        """The rows as a server shows them to a read that starts now."""
         return self._shown(self.lag()) or self.tables
 
     def keep(self) -> None:
-        """Something was written without a decision: on servers that lag it is seen later, as a commit is."""
+        """Keep a state of the rows after a write without a decision, so that lagging servers show the write later."""
         if self._history is not None:
             self._history.keep(self.tables)
 
@@ -199,7 +201,8 @@ class MemoryStore:
             return apply(self.tables, decided, self.clock(), becomes_ready=becomes_ready)
         if not look.lags:
             look.require_held()
-        # As `convergence.db.statements.loading.plans` says of a cluster: whoever plans writes each row that it locks.
+        # See `convergence.db.statements.loading.plans`: in a cluster, a transaction that plans writes each row that it
+        # locks.
         planned = look.held if isinstance(scope, WholeStack | SeveralStacks) else ()
         ready = apply(
             self.tables, decided, self.clock(), seen=look.tables, written=planned, becomes_ready=becomes_ready
@@ -209,7 +212,7 @@ class MemoryStore:
 
     @contextmanager
     def _looking(self) -> Iterator[Look]:
-        """A look at the rows, with locks that are let go of afterwards."""
+        """Yield the rows as one transaction sees them, and release its locks afterwards."""
         lag = self.lag()
         older = self._shown(lag)
         mine, held = object(), []
@@ -217,7 +220,7 @@ class MemoryStore:
         def wait(key: RowKey, patient: bool) -> bool:
             self.pause(f'lock {key[0]}')
             if older is not None:
-                return True  # another server has other locks
+                return True  # a lock on one server does not lock the row on another one
             while self._locked.get(key, mine) is not mine:
                 if not patient:
                     return False
@@ -240,9 +243,12 @@ class MemoryStore:
 def _begun(
     look: Look, following: Following, decided: Iterable[Effect]
 ) -> tuple[tuple[str, int], Decision[Any], bool] | None:
-    """The node that follows, what is decided about it, and whether it becomes ready by this; None: nothing is decided.
+    """Decide about the node that follows a decision.
 
-    :param decided: what the transaction writes before.
+    :param decided: the effects that the transaction applies first.
+    :returns: traversal and number of the node, the decision about it, and True if the node becomes ready by the
+        effects; or
+        None if no decision is made.
     """
     number, first = following.number, None
     if number is None:
