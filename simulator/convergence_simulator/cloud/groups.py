@@ -1,4 +1,4 @@
-"""Groups, and what scales them: the types of production, on the simulated clock."""
+"""Groups and their scaling policies: the resource types of production, on the simulated clock."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from convergence_simulator.cloud.trees import COUNTED, FOR_EVER_S, GROUP, POLICY
 
 
 class SimulatedGroup(AutoScalingGroup):
-    """As many members as signals have led to."""
+    """A group whose number of members changes with signals."""
 
-    untold_s = FOR_EVER_S  # as of all simulated stacks
+    untold_s = FOR_EVER_S  # as in all simulated stacks
 
 
 class SimulatedCountedGroup(ResourceGroup):
-    """As many members as its template says, but for those that were asked to go."""
+    """A group with the number of members that its template sets, less the members that a user removed."""
 
     untold_s = FOR_EVER_S
 
@@ -31,7 +31,7 @@ class SimulatedPolicy(ScalingPolicy):
 
     @override
     def create(self, call: Call[Any]) -> Answer:
-        """It has no address, and so no key that would be another one in each run."""
+        """Create it without an address, because the key in an address would differ in each run."""
         return Done(call.resource_id)
 
 
@@ -40,6 +40,6 @@ GROUPS: Mapping[str, tuple[str, type[ResourceType[Any]]]] = {
     'CountedGroup': (COUNTED, SimulatedCountedGroup),
     'Policy': (POLICY, SimulatedPolicy),
 }
-"""What scenarios call them, the names of the types, and these."""
+"""The group types: the name in scenarios, the type name and the class."""
 WITH_MEMBERS = frozenset({'Group', 'CountedGroup'})
-"""Those of them that are groups."""
+"""The entries of `GROUPS` that have members."""

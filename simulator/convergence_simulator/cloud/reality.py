@@ -1,4 +1,4 @@
-"""A cloud that exists only here: what is really there, and how its services behave."""
+"""A simulated cloud: its objects, and the behaviour of its services."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.values import replace
 
 TYPE = 'Convergence::Simulated::Thing'
-"""The resource type of most scenarios; `convergence_simulator.cloud.sorts` has the others."""
+"""The resource type of most scenarios. `convergence_simulator.cloud.sorts` has the others."""
 NOBODY = ''
-"""In place of a stack: an object that belongs to no stack, or does not any more."""
+"""Stands for the stack of an object that belongs to no stack, or to none any more."""
 
 
 class PhysicalId(str):
-    """A physical id. Scenarios also know it as the attribute of a row."""
+    """A physical id. Scenarios also use it as the attribute ``uuid`` of a row."""
 
     __slots__ = ()
 
@@ -29,7 +29,8 @@ class PhysicalId(str):
 
 
 class Harm(StrEnum):
-    """What somebody else does to an object: changes a property, makes it useless, or removes it."""
+    """Harm that another user does to an object: changes a property, makes the object unusable (``ILL``), or removes
+    it."""
 
     CHANGED = 'CHANGED'
     ILL = 'ILL'
@@ -38,19 +39,21 @@ class Harm(StrEnum):
 
 @dataclass(eq=False)
 class PhysicalObject:
-    """One thing that exists.
+    """One object of the simulated cloud.
 
-    :ivar properties: what it was made with, or changed to.
-    :ivar asleep: whether it is suspended; then it cannot be changed.
-    :ivar kind: the resource type that made it.
-    :ivar made_at: when that was, on the simulated clock.
-    :ivar key: what its type has called it.
-    :ivar ill: whether it is of no use any more.
-    :ivar before: what whoever changed it last said that it had been before, where that is not so.
-    :ivar was: what it really was then.
-    :ivar has_address: whether it is reached under its name; of some types only one object of a name is.
-    :ivar denied: whether the creation that made it has promised that nothing was made. Then whoever asks for it is told
-        of it, however new it is: a type may be wrong about one of the two, not about both.
+    :ivar properties: the properties of its creation or of its latest update.
+    :ivar asleep: True if it is suspended, so that it cannot be changed.
+    :ivar kind: the resource type that created it.
+    :ivar made_at: the time of its creation on the simulated clock.
+    :ivar key: the key that its type has chosen for it.
+    :ivar ill: True if it is unusable.
+    :ivar before: the previous properties that the caller of the latest update stated, if they differed from the actual
+        ones.
+    :ivar was: the actual properties before the latest update.
+    :ivar has_address: True if it is reachable under its name. Some types allow that for one object of a name only.
+    :ivar denied: True if the call that created it reported that it created nothing. A search then always finds it,
+        however
+        new it is: a type may be wrong in one of the two answers, but not in both.
     """
 
     id: str
@@ -71,9 +74,9 @@ class PhysicalObject:
 
 @dataclass(frozen=True, slots=True)
 class HarmedObject:
-    """An object to which somebody else has done something.
+    """An object that another user has harmed.
 
-    :param left: the properties with which its stack has left it.
+    :param left: the properties that its stack had given it.
     """
 
     thing: PhysicalObject
@@ -82,7 +85,7 @@ class HarmedObject:
 
 
 class Question(StrEnum):
-    """What a service is asked besides actions."""
+    """Questions to a service, besides actions."""
 
     FIND = 'FIND'
     OBSERVE = 'OBSERVE'
@@ -91,7 +94,7 @@ class Question(StrEnum):
 
 
 class Mishap(StrEnum):
-    """What an action of a resource, or a question, may do instead of simply succeeding."""
+    """Failures of an action or of a question."""
 
     FAILS = 'FAILS'
     RAISES = 'RAISES'
@@ -110,13 +113,13 @@ class Mishap(StrEnum):
 class Behaviour:
     """How a resource behaves.
 
-    :ivar takes_s: how long each action takes, in seconds of virtual time.
-    :ivar every_s: how often it wants to be asked meanwhile; None for once, at the end.
-    :ivar mishap: what goes wrong, in the action `action` only if that is given.
-    :ivar after: how many times the action succeeds before that.
-    :ivar times: how often it goes wrong; None for always.
-    :ivar blocks_s: how long a call that blocks does not return; None for ever.
-    :ivar lies_s: how long a service that lies does not know of an object that was made.
+    :ivar takes_s: duration of each action, in seconds of virtual time.
+    :ivar every_s: seconds between two polls, or None for a single poll at the end.
+    :ivar mishap: the failure. If `action` is given, only that action fails.
+    :ivar after: number of times that the action succeeds first.
+    :ivar times: number of failures, or None for no limit.
+    :ivar blocks_s: seconds for which a blocking call does not return, or None for ever.
+    :ivar lies_s: seconds after a creation in which a service that lies does not know the object.
     """
 
     takes_s: float = 0.0
@@ -131,25 +134,30 @@ class Behaviour:
 
 @dataclass
 class Reality:
-    """Everything that really exists, and how often anything was done.
+    """All objects of the simulated cloud, and counts of the actions on them.
 
-    :ivar answers: how a resource behaves when it is asked a question.
-    :ivar kept: what was kept of an object: properties by the snapshot's id and the object's.
-    :ivar untold: objects that nobody can know of: their type cannot find them, and the user was told so.
-    :ivar told_gone: ids of objects of which somebody was told that they do not exist any more.
-    :ivar mishaps: how often anything has gone wrong.
-    :ivar vanished: whether somebody else has removed anything.
-    :ivar mended: whether nothing goes wrong any more, not even what was going to.
-    :ivar late: what was done last to each object by somebody who had lost its row by then: no service can refuse it.
-    :ivar too_late: keys of two rows: the deletion of the first could begin before it was known that there is the
-        second, which was built on it.
-    :ivar harmed: the objects to which somebody else has done something since their stacks have left them, by id.
-    :ivar ever_harmed: ids of all objects to which anything was ever done.
-    :ivar harmed_again: names of resources, with their types, to whose objects the same is done again, whenever a stack
-        has made or changed them.
-    :ivar pause: called where a call to a real service could be interrupted.
-    :ivar block: called where a call does not return for so many seconds, or (None) ever, whatever is asked of it.
-    :ivar changed: called after each change with what was done and to which object.
+    :ivar behaviours: the behaviour of a resource in actions, by its name.
+    :ivar counts: the number of actions and questions so far, by resource name and action or question.
+    :ivar made: the number of objects created under each token.
+    :ivar answers: the behaviour of a resource when its service answers a question.
+    :ivar kept: the properties that a snapshot keeps of an object, by the id of the snapshot and of the object.
+    :ivar untold: ids of objects that no row can lead to: their type cannot find them, and an event has warned the user.
+    :ivar told_gone: ids of objects that a service has reported as not existing.
+    :ivar mishaps: number of failures so far.
+    :ivar vanished: True if another user has removed an object.
+    :ivar mended: True if nothing fails any more, not even an action whose failure was planned.
+    :ivar late: the last action on an object by a worker that had lost its claim by then. No service can refuse it.
+    :ivar too_late: keys of two rows. The deletion of the first could begin before the engine knew of the second, which
+        was built on it.
+    :ivar harmed: the objects that another user has harmed since their stacks changed them last, by id.
+    :ivar ever_harmed: ids of all objects that were ever harmed.
+    :ivar harmed_again: names of resources with their types. Another user harms their objects in the same way again
+        after
+        each change by the stack.
+    :ivar now: returns the time on the simulated clock.
+    :ivar pause: called at each point at which a call to a real service could be interrupted.
+    :ivar block: called with the seconds for which a call does not return, or with None for ever.
+    :ivar changed: called after each change with the action and the object.
     """
 
     objects: dict[str, PhysicalObject] = field(default_factory=dict)
@@ -184,7 +192,7 @@ class Reality:
     def create(
         self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE
     ) -> PhysicalObject:
-        """Make an object."""
+        """Create an object."""
         number = sum(self.made.values()) + 1
         thing = PhysicalObject(
             f'{name}-{number}', name, stack_id, token, dict(properties), kind=kind, made_at=self.now()
@@ -196,16 +204,18 @@ class Reality:
         return thing
 
     def goes_wrong(self, name: str, action: Action) -> Mishap | None:
-        """Count an action of a resource, and tell what goes wrong with it this time."""
+        """Count an action of a resource, and return its failure this time, or None."""
         behaviour = self.behaviours.get(name)
         if behaviour is None or behaviour.mishap is None or behaviour.action not in (None, action):
             return None
         return self._counted(name, action, behaviour)
 
     def ask(self, name: str, question: Question) -> float:
-        """Somebody asks a question of a resource, and it may behave in any way.
+        """Answer a question about a resource, or fail as its behaviour says.
 
-        :returns: for how many seconds after they were made objects are not known to whoever answers.
+        :returns: seconds after a creation in which the service does not know the object.
+        :raises FinalFailure: the question fails.
+        :raises TransientFailure: the service is too busy.
         """
         self.pause(question.lower())
         behaviour = self.answers.get((name, question))
@@ -218,7 +228,7 @@ class Reality:
             case Mishap.FAILS:
                 raise FinalFailure(f'{question} of {name} fails')
             case Mishap.RAISES:
-                raise SystemExit(f'{question} of {name} raises something unheard of')
+                raise SystemExit(f'{question} of {name} raises an unexpected exception')
             case Mishap.BUSY:
                 raise TransientFailure(f'{name} is too busy for {question}')
             case Mishap.LIES:
@@ -236,39 +246,40 @@ class Reality:
         return behaviour.mishap
 
     def behave(self, name: str, behaviour: Behaviour) -> None:
-        """From now on a resource behaves like that."""
+        """Set the behaviour of a resource from now on."""
         self.behaviours[name] = behaviour
         for key in [key for key in self.counts if key[0] == name and (name, key[1]) not in self.answers]:
             del self.counts[key]
 
     def answer(self, name: str, question: Question, behaviour: Behaviour) -> None:
-        """From now on a resource behaves like that when it is asked."""
+        """Set the behaviour of a resource in answers to a question from now on."""
         self.answers[name, question] = behaviour
         self.counts.pop((name, question), None)
 
     def behaves_well(self) -> None:
-        """Nothing goes wrong any more, and nothing has."""
+        """End all failures and forget past ones."""
         self.behaviours.clear()
         self.answers.clear()
         self.harmed_again.clear()
         self.mishaps, self.vanished, self.mended = 0, False, True
 
     def clear(self) -> None:
-        """Nothing exists, nothing ever did."""
+        """Forget all objects and their history."""
         for kept in (self.objects, self.behaviours, self.counts, self.made, self.answers, self.kept):
             kept.clear()
 
     def vanish(self, name: str) -> None:
-        """Somebody else removes the objects of a resource name."""
+        """Remove the objects of a resource name, as another user would."""
         self.vanished = True
         for key in self.resources_by_logical_name(name):
             self.mishaps += 1
             del self.objects[key]
 
-    # --- what somebody else does ------------------------------------------------------------------------------
+    # --- harm by other users ----------------------------------------------------------------------------------
 
     def harm(self, thing: PhysicalObject, harm: Harm) -> None:
-        """Somebody else does something to an object. One without a property that can be changed falls ill instead."""
+        """Harm an object as another user would. An object without a changeable property becomes unusable instead of
+        changed."""
         known = self.harmed.get(thing.id)
         left = known.left if known is not None else dict(thing.properties)
         names = sorted(name for name, value in thing.properties.items() if '!' not in name and value is not None)
@@ -279,12 +290,12 @@ class Reality:
         elif harm is Harm.ILL or not names:
             thing.ill, harm = True, Harm.ILL
         else:
-            # Never the same value twice: nobody may take what is there for what he has seen before.
+            # Each value is new, so that a comparison cannot take it for a value seen earlier.
             thing.properties = {**thing.properties, names[0]: f'changed {self.mishaps} times'}
         self.harmed[thing.id] = HarmedObject(thing, Harm.ILL if thing.ill and harm is Harm.CHANGED else harm, left)
 
     def left(self, thing: PhysicalObject) -> None:
-        """A stack has made or changed an object; what was done to it before does not show any more."""
+        """Record that a stack has created or changed an object, which undoes earlier changes by other users."""
         if thing.ill:
             self.harmed[thing.id] = HarmedObject(thing, Harm.ILL, dict(thing.properties))
         else:
@@ -294,7 +305,7 @@ class Reality:
             self.harm(thing, again)
 
     def as_left(self, keys: Collection[str]) -> Reality:
-        """What would be there, had nobody done anything to some objects."""
+        """The cloud as it would be without the harm to some objects."""
         if not keys:
             return self
         harmed = {key: self.harmed[key] for key in keys}
@@ -303,10 +314,10 @@ class Reality:
 
 
 def is_of(row: Resource, thing: PhysicalObject) -> bool:
-    """Whether a row is that of an object: made under its token, or named by it."""
+    """True if an object belongs to a row: the row has its token, or names it."""
     return row.token == thing.token if row.token is not None else row.physical_id == thing.id
 
 
 def may_find(row: Resource, thing: PhysicalObject) -> bool:
-    """Whether what a row knows leads to an object: its token, and the key that was chosen for it, if there is one."""
+    """True if a row leads to an object by its token, and by the key chosen for it if there is one."""
     return is_of(row, thing) and thing.key in ('', row.data.get('key'))

@@ -1,7 +1,8 @@
-"""The resource types of the simulated cloud: one for each sort of service that there is.
+"""The resource types of the simulated cloud: one for each behaviour of a real service.
 
-Services differ in what can be asked of them after a crash: some find an object by its token, some refuse a second
-creation under one token, some do neither; some show what is there, some do not; some name their objects late, or never.
+Services differ in the questions that they answer after a crash. Some find an object by its token, some refuse a second
+creation under one token, some do neither. Some show the state of their objects, some do not. Some give an object its id
+late, or never.
 """
 
 from __future__ import annotations
@@ -28,40 +29,40 @@ from convergence_simulator.cloud.things import Thing, ThingProperties
 
 
 class Unfindable(Thing):
-    """Nobody can ask for what was made under a token; what has an id can be looked at."""
+    """A type that cannot find objects by token, but observes objects by id."""
 
     type_name = 'Convergence::Simulated::Unfindable'
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if this type did not define it."""
         return hook != 'find' and super().implements(hook)
 
 
 class Blind(Unfindable):
-    """Nothing can be asked at all."""
+    """A type that can neither find nor observe its objects."""
 
     type_name = 'Convergence::Simulated::Blind'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Nobody can tell."""
+        """Return None: the state is unknown."""
         return None
 
 
 class Unobservable(Thing):
-    """Finds by token what it cannot look at."""
+    """A type that finds its objects by token, but cannot observe them."""
 
     type_name = 'Convergence::Simulated::Unobservable'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Nobody can tell."""
+        """Return None: the state is unknown."""
         return None
 
 
 class Enforced(Unfindable):
-    """The service answers a second creation under one token with the object of the first."""
+    """A type whose service answers a second creation under one token with the first object."""
 
     type_name = 'Convergence::Simulated::Enforced'
     token_enforced = True
@@ -75,7 +76,7 @@ class Enforced(Unfindable):
 
 
 class Both(Thing):
-    """Finds what was made under a token, and makes nothing else under it."""
+    """A type that finds its objects by token, and creates one object per token only."""
 
     type_name = 'Convergence::Simulated::Both'
     token_enforced = True
@@ -89,35 +90,35 @@ class Both(Thing):
 
 
 class EnforcedBlind(Enforced):
-    """Of its objects nothing is known but what creating them again tells."""
+    """A type without `find` and `observe`. Only a repeated creation under a token shows its object."""
 
     type_name = 'Convergence::Simulated::EnforcedBlind'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Nobody can tell."""
+        """Return None: the state is unknown."""
         return None
 
 
 class Cancellable(Thing):
-    """Stops what it is doing when it is told to."""
+    """A type that stops a running action on request."""
 
     type_name = 'Convergence::Simulated::Cancellable'
 
     @override
     def cancel(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> None:
-        """What was made so far stays; nothing more happens to it."""
+        """Stop the action. The object stays in its present state."""
         self._reality.ask(call.name, Question.CANCEL)
 
 
 class Keeper(Thing):
-    """Keeps copies of its objects."""
+    """A type that keeps copies of its objects."""
 
     type_name = 'Convergence::Simulated::Keeper'
 
     @override
     def snapshot(self, call: Call[ThingProperties], snapshot_id: str) -> Answer:
-        """Under one id there is one copy of an object, however often it is asked for."""
+        """Keep a copy of an object. Repeated calls with one snapshot id keep one copy."""
         mishap = self._begin(call, Action.SNAPSHOT)
         thing = self._existing(call)
         self._reality.kept[snapshot_id, thing.id] = dict(thing.properties)
@@ -132,20 +133,20 @@ class Keeper(Thing):
 
 
 class Listener(Thing):
-    """Is up when somebody has said so."""
+    """A type whose creation is complete when a signal arrives."""
 
     type_name = 'Convergence::Simulated::Listener'
     takes_signals = True
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Make it, and wait."""
+        """Create it, and wait for a signal."""
         answer = super().create(call)
         return InProgress({'listens': True}, call.physical_id or answer.physical_id, poll_after_s=30.0)
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Done when a signal has come."""
+        """Return `Done` after a signal has arrived."""
         if not progress.get('listens'):
             return super().poll(call, action, progress)
         self._reality.pause('poll')
@@ -155,19 +156,19 @@ class Listener(Thing):
 
 
 class NamedLater(Thing):
-    """Says only when it is made which object it is."""
+    """A type that returns the physical id only at the end of the creation."""
 
     type_name = 'Convergence::Simulated::NamedLater'
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Begin to make it."""
+        """Begin the creation, without an id."""
         answer = super().create(call)
         return replace(answer, physical_id=None) if isinstance(answer, InProgress) else InProgress({}, poll_after_s=1.0)
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Now it has an id."""
+        """Return the id at the end of the creation."""
         answer = super().poll(call, action, progress)
         if action is not Action.CREATE or isinstance(answer, InProgress):
             return answer
@@ -175,19 +176,19 @@ class NamedLater(Thing):
 
 
 class EnforcedLater(NamedLater, Enforced):
-    """The same, and it cannot be asked for: only another creation under its token leads to it, in its time."""
+    """The same without `find`: only a second creation under its token leads to the object, when it exists."""
 
     type_name = 'Convergence::Simulated::EnforcedLater'
 
 
 class Chosen(Thing):
-    """Its objects have keys of its own choice, and are asked for by these alone: each is recorded before it is used."""
+    """A type that chooses a key for each object and records it before it uses it. `find` needs this key."""
 
     type_name = 'Convergence::Simulated::Chosen'
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Choose, record, make."""
+        """Choose a key, record it, create the object."""
         if 'key' in call.data:
             return super().create(call)
         data = {'key': f'{call.token} {self._reality.now()}'}
@@ -206,24 +207,24 @@ class Chosen(Thing):
 
 
 class Prepared(Chosen):
-    """The same, in a step of its own before the creation."""
+    """The same, but chooses the key in a step of its own before the creation."""
 
     type_name = 'Convergence::Simulated::Prepared'
 
     @override
     def prepare(self, call: Call[ThingProperties]) -> Mapping[str, Json]:
-        """Choose."""
+        """Choose a key."""
         self._reality.pause('prepare')
         return {'key': f'{call.token} {self._reality.now()}'}
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Make what was chosen."""
+        """Create the object under the key that `prepare` chose."""
         return Thing.create(self, call)
 
 
 class Exclusive(Thing):
-    """There can be one object only of a name: the old one has to go before another one is made."""
+    """A type that allows one object of a name only: the old one is deleted before a new one is created."""
 
     type_name = 'Convergence::Simulated::Exclusive'
     delete_before_create = True
@@ -232,14 +233,15 @@ class Exclusive(Thing):
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
         for other in self._reality.objects.values():
             if (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id):
-                # One that is of no use any more, and was to be retained, stays in the way of its replacement.
+                # A retained object that is unusable still blocks its replacement.
                 self._reality.mishaps += other.ill
                 raise ForeignObject(f'{other.id} has the name already')
         return super()._make(call)
 
 
 class Addressed(Thing):
-    """Only one object of a name can have the address, and is of no use without: the one before gives it up first."""
+    """A type whose address belongs to one object of a name. The old object releases it before its replacement is
+    created."""
 
     type_name = 'Convergence::Simulated::Addressed'
     _taken: type[Exception] = TransientFailure
@@ -251,13 +253,13 @@ class Addressed(Thing):
 
     @override
     def update(self, call: Call[ThingProperties]) -> Answer:
-        """Change it in place; whatever had happened to it, it is reached again afterwards."""
+        """Change it in place. It has the address afterwards, even if it had released it."""
         self._take(call)
         return super().update(call)
 
     @override
     def release_for_replacement(self, call: Call[ThingProperties]) -> None:
-        """It is not reached any more."""
+        """Release the address."""
         self._begin(call, Action.UPDATE)
         thing = self._existing(call)
         call.record(data={'has': 'an address'})
@@ -267,7 +269,7 @@ class Addressed(Thing):
 
     @override
     def reclaim(self, call: Call[ThingProperties]) -> None:
-        """It is reached again."""
+        """Take the address again."""
         self._begin(call, Action.UPDATE)
         self._take(call)
         self._reality.pause('took back')
@@ -286,9 +288,9 @@ class Addressed(Thing):
 
 
 class EnforcedAddressed(Addressed):
-    """The same, and nobody can ask for it: only a second creation under its token tells what was made.
+    """The same without `find`: only a second creation under its token shows its object.
 
-    Where another one has the address, that says that there is nothing under the token.
+    If another object has the address, the refusal proves that no object has the token.
     """
 
     type_name = 'Convergence::Simulated::EnforcedAddressed'
@@ -297,7 +299,7 @@ class EnforcedAddressed(Addressed):
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if this type did not define it."""
         return hook != 'find' and super().implements(hook)
 
     @override
@@ -309,18 +311,18 @@ class EnforcedAddressed(Addressed):
 
 
 class Nameless(Thing):
-    """What it makes has no id: it is asked for by its token."""
+    """A type whose objects have no id. The token finds them."""
 
     type_name = 'Convergence::Simulated::Nameless'
 
     @override
     def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """It is there, or it is not."""
+        """Return `Done` if the object exists, else None."""
         return Done() if super().find(call) is not None else None
 
     @override
     def reference_id(self, call: Call[ThingProperties]) -> str | None:
-        """What the rules of the simulator know it by."""
+        """The id by which the rules of the simulator know the object."""
         return self._of_token(call).id
 
     @override
@@ -339,25 +341,25 @@ class Nameless(Thing):
 
 
 class Traceless(Nameless):
-    """What it makes has no id, and nobody can ask for it before it is known to be there."""
+    """A type whose objects have no id and cannot be found by token."""
 
     type_name = 'Convergence::Simulated::Traceless'
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if this type did not define it."""
         return hook != 'find' and super().implements(hook)
 
 
 class EnforcedNameless(Nameless):
-    """What it makes has no id; nobody can ask for it, and a second creation under its token makes nothing."""
+    """A type whose objects have no id and cannot be found. A second creation under one token creates nothing."""
 
     type_name = 'Convergence::Simulated::EnforcedNameless'
     token_enforced = True
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if this type did not define it."""
         return hook != 'find' and super().implements(hook)
 
     @override
@@ -376,16 +378,16 @@ SORTS: Mapping[str, type[Thing]] = {
         *(Both, EnforcedBlind, EnforcedLater, EnforcedNameless, EnforcedAddressed),
     )
 }
-"""The types, as scenarios call them."""
+"""The types by their names in scenarios."""
 ENFORCED = frozenset(
     kind.type_name for kind in SORTS.values() if kind.token_enforced and kind.implements is not Thing.implements
 )
-"""Names of types whose objects nobody can ask for, but that make nothing twice under one token."""
+"""Names of types without `find` that create one object per token only."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name, Traceless.type_name})
-"""Names of types whose objects nobody can ask for: whether an interrupted creation made one cannot be known."""
+"""Names of types without `find`: after an interrupted creation, it stays unknown if there is an object."""
 WITHOUT_ID = frozenset({Nameless.type_name, Traceless.type_name, EnforcedNameless.type_name})
 """Names of types whose objects have no id."""
 ADDRESSED = frozenset({Addressed.type_name, EnforcedAddressed.type_name})
-"""Names of types of which only one object of a name can have its address."""
+"""Names of types whose address belongs to one object of a name."""
 UNSEEN = frozenset({Blind.type_name, Unobservable.type_name, EnforcedBlind.type_name, *WITHOUT_ID})
-"""Names of types at whose objects no observer can look."""
+"""Names of types whose objects an observer cannot observe."""

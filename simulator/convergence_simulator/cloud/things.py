@@ -29,13 +29,14 @@ from convergence_simulator.cloud.reality import NOBODY, TYPE, Behaviour, Mishap,
 
 @dataclass(frozen=True)
 class ThingProperties:
-    """Whatever the scenario says."""
+    """Any properties that a scenario sets."""
 
     values: dict[str, Json] = remaining(description='Any property.')  # noqa: RUF009 - makes a field
 
 
 class AtRest(ResourceType[ThingProperties]):
-    """What is done to an object as it is; how an action begins and ends is told below."""
+    """Operations that do not change the properties of an object. The subclass defines how each action begins and
+    ends."""
 
     _reality: Reality
     _begin: Callable[[Call[ThingProperties], Action], Mishap | None]
@@ -44,18 +45,18 @@ class AtRest(ResourceType[ThingProperties]):
 
     @override
     def check(self, call: Call[ThingProperties]) -> Answer:
-        """It has to be there."""
+        """Fail if the object does not exist."""
         mishap = self._begin(call, Action.CHECK)
         return self._end(call, mishap, self._existing(call).id)
 
     @override
     def suspend(self, call: Call[ThingProperties]) -> Answer:
-        """From now on it cannot be changed."""
+        """Suspend it, so that it cannot be changed."""
         return self._rest(call, Action.SUSPEND, asleep=True)
 
     @override
     def resume(self, call: Call[ThingProperties]) -> Answer:
-        """From now on it can be changed."""
+        """Resume it, so that it can be changed."""
         return self._rest(call, Action.RESUME, asleep=False)
 
     def _rest(self, call: Call[ThingProperties], action: Action, *, asleep: bool) -> Answer:
@@ -68,7 +69,7 @@ class AtRest(ResourceType[ThingProperties]):
 
 
 class Thing(AtRest):
-    """An object in the simulated cloud. A property whose name has a ``!`` in it cannot be changed in place."""
+    """An object in the simulated cloud. A property with a ``!`` in its name cannot be changed in place."""
 
     Properties = ThingProperties
     Attributes = AnyAttribute
@@ -79,14 +80,15 @@ class Thing(AtRest):
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Make it; the id is known when the call returns, so a crash in between loses it."""
+        """Create it. The id is known only when the call returns, so a crash in between loses it."""
         reality = self._reality
         mishap = self._begin(call, Action.CREATE)
         thing = self._make(call)
         reality.pause('created')
         self._linger(call, mishap)
         if mishap is Mishap.FAILS_SILENTLY:
-            # Only who can be asked may get this wrong: the engine asks once. Others must say that they do not know.
+            # A type with `find` may wrongly report that nothing was created, because the engine searches once. A type
+            # without `find` must report that the outcome is unknown.
             tells = self.implements('find') and (call.name, Question.FIND) not in reality.answers
             error = FinalFailure if tells else OutcomeUnknown
             thing.denied = tells
@@ -129,7 +131,7 @@ class Thing(AtRest):
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Done when its time has come; not while it hangs."""
+        """Return `Done` when the duration of the action is over and nothing hangs."""
         self._reality.pause('poll')
         until, now = progress.get('until'), self._reality.now()
         behaviour = self._reality.behaviours.get(call.name)
@@ -151,7 +153,7 @@ class Thing(AtRest):
 
     @override
     def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """The object that was made under the token."""
+        """Find the object that was created under the token."""
         unknown_s = self._reality.ask(call.name, Question.FIND)
         for thing in self._reality.objects.values():
             is_known = thing.denied or self._reality.now() - thing.made_at >= unknown_s
@@ -161,7 +163,7 @@ class Thing(AtRest):
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """What is there."""
+        """Return the state of the object."""
         unknown_s = self._reality.ask(call.name, Question.OBSERVE)
         thing = self._existing(call)
         if self._reality.now() - thing.made_at < unknown_s:
@@ -170,14 +172,14 @@ class Thing(AtRest):
 
     @override
     def needs_replacement(self, call: Call[ThingProperties]) -> bool:
-        """Whether a property with a ``!`` changes."""
+        """Return True if a property with a ``!`` in its name changes."""
         before = call.previous.values if call.previous is not None else {}
         after = call.properties.values
         return any('!' in name and before.get(name) != after.get(name) for name in {*before, *after})
 
     @override
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
-        """Attributes mirror properties."""
+        """Return the property of that name."""
         self._reality.ask(call.name, Question.ATTRIBUTE)
         thing = self._reality.objects.get(call.physical_id or '')
         of_others = thing is not None and thing.stack_id == NOBODY
@@ -198,7 +200,7 @@ class Thing(AtRest):
         if mishap is Mishap.FAILS:
             raise FinalFailure(f'{action} of {call.name} fails')
         if mishap is Mishap.RAISES:
-            raise SystemExit(f'{action} of {call.name} raises something unheard of')
+            raise SystemExit(f'{action} of {call.name} raises an unexpected exception')
         if mishap is Mishap.BUSY:
             raise TransientFailure(f'{call.name} is busy')
         if mishap is Mishap.NEEDS_REPLACEMENT and not self._reality.behaviours[call.name].takes_s:
@@ -206,7 +208,7 @@ class Thing(AtRest):
         return mishap
 
     def _linger(self, call: Call[ThingProperties], mishap: Mishap | None) -> None:
-        """What was asked for is done, but the call does not return yet."""
+        """Block after the work is done, if the failure is of that kind."""
         if mishap is Mishap.BLOCKS_AFTERWARDS:
             self._reality.block(self._reality.behaviours[call.name].blocks_s)
 

@@ -1,7 +1,7 @@
-"""What of a cloud belongs to whom, as the commits of many threads tell it, in whatever order they come.
+"""The ownership of objects of the simulated cloud, derived from the commits of many threads in any order.
 
-In a simulated world `convergence_simulator.rules.objects` and `convergence_simulator.rules.checker` know the rows
-before and after each commit. Here only what whoever commits has seen is known.
+In a simulated world, `convergence_simulator.rules.objects` and `convergence_simulator.rules.checker` know the rows
+before and after each commit. Here only the view of the committing thread is known.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from convergence_simulator.rules.objects import UNKNOWN
 
 
 class Belongings:
-    """Notes in the reality what only commits tell: which objects were let go of, and which were changed too late.
+    """Records which objects a stack has abandoned, and which were changed too late. Only commits show both.
 
-    :param reader: of the rows as they are.
+    :param reader: reads the present rows.
     :ivar left_stacks: see `convergence_simulator.world.place.WatchedPlace`.
     """
 
@@ -39,7 +39,7 @@ class Belongings:
         self.left_stacks: set[str] = set()
 
     def committed(self, decision: Decision[Any], view: Any) -> None:
-        """A thread, this one, has committed what it decided about what it had seen."""
+        """Record a commit of this thread: the decision, and the view on which the decision is based."""
         verdict = decision.verdict
         if isinstance(verdict, StepDecision) and verdict.claim is not None:
             self._claimed.set(verdict.claim.resource)
@@ -56,12 +56,12 @@ class Belongings:
                         definition = effect.changes.get('definition', row.definition)
                         self._takes_over(replace(row, definition=definition), physical_id)
                 case effects.InsertResources() if not adopts:
-                    # Rows of objects of which somebody heard late, whether they still exist or not.
+                    # A row whose object was reported late, even if the object does not exist any more.
                     made = [row.physical_id for row in effect.resources if row.physical_id is not None]
                     self._reality.late.update(dict.fromkeys(made, Action.CREATE))
 
     def _goes(self, row: Resource, traversal: Traversal | None) -> None:
-        """A row is gone. Does its object stay on purpose?"""
+        """Record that a row was deleted. If its object stays on purpose, it belongs to no stack from now on."""
         left = traversal is not None and (traversal.retains or row.id in traversal.left_rows)
         if row.type in NESTING and left and row.token is not None:
             self.left_stacks.add(row.token)
@@ -73,13 +73,14 @@ class Belongings:
                 thing.stack_id = NOBODY
 
     def _takes_over(self, row: Resource, physical_id: str) -> None:
-        """An object that was offered to a stack belongs to it from now on."""
+        """Record that a stack owns an object that it has adopted."""
         thing = self._reality.objects.get(physical_id)
         if thing is not None and thing.stack_id == NOBODY and not is_adopted(row):
             thing.stack_id = row.stack_id
 
     def happened(self, action: Action, thing: PhysicalObject) -> None:
-        """A thread, this one, has done something to an object: too late, if its row was taken away before."""
+        """Record an action of this thread on an object. It is late if the thread had lost its claim on the row
+        before."""
         held = self._claimed.get()
         row = self._reader.resource(held.id) if held is not None else None
         if held is not None and (row is None or (row.owner, row.fence) != (held.owner, held.fence)):
@@ -88,7 +89,8 @@ class Belongings:
             self._reality.late.pop(thing.id, None)
 
     def set_aside(self, tables: Tables) -> None:
-        """Of some objects nobody can know, and an event has said so: those are not expected to be removed."""
+        """Exempt the objects that no type can find and that an event has reported to the user: no stack has to remove
+        them."""
         rows = tables.resource.values()
         for thing in self._reality.objects.values():
             if thing.kind not in NEVER_FOUND or any(is_of(row, thing) for row in rows):
@@ -101,7 +103,7 @@ class Belongings:
 
 
 def _rows_of(view: Any, resource_id: str) -> Iterator[Resource]:
-    """A row as a view shows it, if it does."""
+    """The row of that id in a view, if the view contains it."""
     for row in (getattr(view, 'resource', None), *getattr(view, 'resources', ())):
         if row is not None and row.id == resource_id:
             yield row

@@ -1,8 +1,8 @@
-"""Engines and workers in real threads, on a real database server: which of them goes first is for the server to say.
+"""Engines and workers in real threads, on a real database server. The server decides which thread continues first.
 
 The code is that of production, with its own statements and locks; only the cloud and the messages are simulated. A seed
-decides which messages are lost or doubled and where threads linger inside their transactions, so that several are open
-at once; it does not repeat a run.
+decides which messages are lost or doubled and where threads pause inside their transactions, so that several
+transactions are open at once. A second run with the same seed may still take a different course.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from convergence_simulator.world.world import Context
 
 BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
 SETTLES_S = 60.0 / SPEED
-"""For how long a creation that was cut off may still make something; scenarios wait for it."""
+"""Seconds for which an interrupted creation may still create an object. Scenarios wait for it."""
 
 
 @dataclass(eq=False)
@@ -60,7 +60,10 @@ class CrewEngine:
 
 @dataclass(eq=False)
 class CrewWorker:
-    """A worker. `timers` holds what it has set itself to do later, and when."""
+    """A worker.
+
+    :ivar timers: calls that it has scheduled for later, with their times.
+    """
 
     store: CrewStore
     service: WorkerService
@@ -70,7 +73,7 @@ class CrewWorker:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a crew is put together. See `convergence_simulator.runs.plan.RunPlan`."""
+    """Settings of a crew. See `convergence_simulator.runs.plan.RunPlan`."""
 
     seed: int = 0
     faults: Faults = NONE
@@ -82,10 +85,10 @@ class Order:
 
 
 class Crew:
-    """All processes of one run, each with threads, a store and connections of its own.
+    """All processes of one run, each with its own threads, store and connections.
 
     :param database: an empty database with the newest schema.
-    :ivar lost: whether anything was lost or has died so far; then the sweepers have work.
+    :ivar lost: True if a message was lost or a process died, so that the sweepers have work.
     """
 
     def __init__(self, database: Database, order: Order) -> None:
@@ -185,7 +188,7 @@ class Crew:
             worker.service.reconcile()
 
     def _loop(self, store: CrewStore, turn: Callable[[], None]) -> None:
-        """What a process does by itself, again and again, until it is dead or all is over."""
+        """Repeat the periodic work of a process until it is dead or the run ends."""
 
         def loop() -> None:
             try:
@@ -194,7 +197,7 @@ class Crew:
                         turn()
             except Gone:
                 pass
-            except Exception as error:  # noqa: BLE001 - nobody reads a log; the run is to fail
+            except Exception as error:  # noqa: BLE001 - the run must fail, because its log is not read
                 self.ledger.note('error', f'{type(error).__name__}: {error}')
 
         start_thread('crew', loop)
@@ -213,11 +216,13 @@ class Crew:
     # --- messages ---------------------------------------------------------------------------------------------
 
     def can_send(self) -> bool:
-        """The broker is there, whatever becomes of what it takes."""
+        """Return True: the broker accepts each message, even one that it loses."""
         return True
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
-        """One of the workers looks at a node; or none, or two. None where all of them end: each would pass it on."""
+        """Send the check of a node to a worker: once, twice or not at all. Send nothing after the run has ended,
+        because an
+        ending worker would forward it to another one."""
         for _ in range(0 if self._over.is_set() else self._copies()):
             worker = self.workers[self.moments.below(len(self.workers))]
             if not worker.store.dead:
@@ -225,19 +230,19 @@ class Crew:
         return True
 
     def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
-        """The same of some nodes."""
+        """Send the check of several nodes."""
         sent = [self.check_resource(traversal_id, node) for node in nodes]
         return all(sent)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
-        """All workers stop working on a traversal."""
+        """Make all workers stop their actions for a traversal."""
         if self._copies():
             for worker in self.workers:
                 worker.service.cancel(None, stack_id, traversal_id)
         return True
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
-        """One of the engines, in a thread of its own, sees to a traversal of which a node has failed."""
+        """Let one of the engines settle a traversal after a node has failed, in a thread of its own."""
         engine = self.engine()
 
         def settle() -> None:
@@ -258,14 +263,14 @@ class Crew:
             return 0
         return 2 if self.moments.happens(self._order.faults.double) else 1
 
-    # --- what a scenario does to it ---------------------------------------------------------------------------
+    # --- accidents that a scenario causes ----------------------------------------------------------------------
 
     def engine(self) -> CrewEngine:
         """One of the engines."""
         return self.engines[self.moments.below(len(self.engines))]
 
     def crash(self, kind: str) -> None:
-        """One process, the oldest, is gone, and another one takes its place."""
+        """Kill the oldest process of a kind and start another one."""
         self.lost = True
         if kind == 'engine':
             self.engines.pop(0).store.dead = True
@@ -274,13 +279,13 @@ class Crew:
             self._replace(self.workers[0])
 
     def freeze(self, kind: str, duration_s: float) -> None:
-        """One process, the oldest, stands still for a while."""
+        """Pause the oldest process of a kind for some seconds."""
         self.lost = True
         process: CrewEngine | CrewWorker = self.engines[0] if kind == 'engine' else self.workers[0]
         process.store.frozen_until = time.monotonic() + duration_s
 
     def _accident(self, worker: CrewWorker) -> None:
-        """A worker is about to begin a transaction: does it die here, or stand still within its lease or beyond?"""
+        """Perhaps kill a worker before its next transaction, or pause it for less or more than its lease."""
         faults = self._order.faults
         if self._accidents >= faults.most_crashes or worker.store.dead:
             return
@@ -300,23 +305,23 @@ class Crew:
             self.workers = [*(each for each in self.workers if each is not worker), fresh]
 
     def calm_down(self) -> None:
-        """Nothing goes wrong by chance any more."""
+        """End all random failures."""
         self._order = replace(self._order, faults=NONE)
 
     def loses(self) -> bool:
-        """Whether a message is lost now, by chance."""
+        """Decide by chance if a message is lost now, and return True if it is."""
         is_lost = self.moments.happens(self._order.faults.drop)
         self.lost |= is_lost
         return is_lost
 
     def ended(self) -> list[str]:
-        """Threads do not end by themselves."""
+        """Return no processes: threads do not end by themselves."""
         return []
 
-    # --- moments of rest --------------------------------------------------------------------------------------
+    # --- moments of rest ----------------------------------------------------------------------------------------
 
     def at_rest(self) -> int | None:
-        """A number that stays the same for as long as nobody does anything; None while somebody does."""
+        """A number that stays the same while no thread is active, or None if one is active."""
         with self._lock:
             if self._active:
                 return None
@@ -328,7 +333,7 @@ class Crew:
         return begun + self.ledger.count
 
     def stop(self) -> None:
-        """End all threads that ever end."""
+        """End all threads that can end."""
         self._over.set()
         for worker in (*self.workers, *self._dead):
             worker.service.begin_to_stop(1.0)
@@ -342,9 +347,9 @@ class Crew:
 
 
 class CrewEngines(AskedEngines):
-    """The engines of a crew, as one of its workers asks them.
+    """The engines of a crew, as seen by one of its workers.
 
-    :param store: that of the worker.
+    :param store: the store of the worker.
     """
 
     def __init__(self, crew: Crew, store: CrewStore) -> None:

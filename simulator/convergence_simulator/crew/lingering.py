@@ -1,4 +1,4 @@
-"""What the threads of a crew share: a store that lingers in its transactions, and a cloud."""
+"""Parts that the threads of a crew share: a store that pauses inside its transactions, and a cloud."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ ViewT = TypeVar('ViewT')
 V = TypeVar('V')
 
 LINGERS = 0.3
-"""Of the transactions, and of the calls to a service: so many take a while longer."""
+"""Fraction of the transactions and of the calls to a service that take longer."""
 LINGER_S = 0.02
-"""At most so much longer, in seconds: a multiple of what a transaction takes by itself."""
+"""Maximum additional duration in seconds: a multiple of the usual duration of a transaction."""
 
 
 class Gone(BaseException):
-    """The process of this thread does not exist any more."""
+    """The process of this thread is dead."""
 
 
 class Moments:
-    """Makes threads linger by chance."""
+    """Makes threads pause at random."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(f'crew {seed}')
         self._lock = Lock()
 
     def happens(self, rate: float) -> bool:
-        """Whether something of that rate happens now."""
+        """Return True at random, with the given probability."""
         with self._lock:
             return bool(rate) and self._random.random() < rate
 
     def below(self, count: int) -> int:
-        """A number from 0 to below `count`."""
+        """A random number from 0 to below `count`."""
         with self._lock:
             return self._random.randrange(count)
 
     def linger(self) -> None:
-        """Perhaps let others go first."""
+        """Sleep at random, so that other threads continue first."""
         with self._lock:
             lingers = self._random.random() < LINGERS
             duration_s = self._random.random() * LINGER_S
@@ -63,10 +63,11 @@ class Moments:
 
 
 class CrewStore(Store):
-    """The store of one process: it lingers in its transactions, tells the ledger what it commits, and can be dead.
+    """The store of one process. It pauses inside its transactions and reports its commits to the ledger.
 
-    :ivar dead: whether its process is gone; `frozen_until`: until then it stands still.
-    :ivar accident: called before each transaction; its process may die or stand still there.
+    :ivar dead: True if its process is dead.
+    :ivar frozen_until: the process is paused until this time.
+    :ivar accident: called before each transaction. It may kill or pause the process.
     """
 
     def __init__(self, database: Database, moments: Moments, ledger: CommitLedger, belongings: Belongings) -> None:
@@ -82,7 +83,7 @@ class CrewStore(Store):
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """As the base class; what is decided may be old by the time that it is written, unless a lock prevents it."""
+        """As the base class, with pauses. Rows may change between decision and commit, unless a lock prevents it."""
         decisions = Decisions(before=self._moments.linger)
         self.accident()
         committed = super().transact(scope, decisions.noting(decide), decisions.noting_both(following))
@@ -112,7 +113,7 @@ class CrewStore(Store):
     @contextmanager
     @override
     def writing(self) -> Iterator[Any]:
-        """As the base class, while the process lives."""
+        """As the base class. Raise `Gone` if the process is dead."""
         self._live()
         with super().writing() as connection:
             yield connection
@@ -121,7 +122,7 @@ class CrewStore(Store):
     @contextmanager
     @override
     def reading(self) -> Iterator[Any]:
-        """As the base class, while the process lives."""
+        """As the base class. Raise `Gone` if the process is dead."""
         self._live()
         with super().reading() as connection:
             yield connection
@@ -134,22 +135,22 @@ class CrewStore(Store):
 
     @override
     def commit(self, connection: Any, by: object, verdict: object = None) -> None:
-        """As the base class; who is gone commits nothing."""
+        """As the base class. A dead process commits nothing."""
         self._live()
         super().commit(connection, by, verdict)
 
 
 class SharedObjects(dict[Any, Any]):
-    """A dictionary that one thread may look through while another one changes it."""
+    """A dictionary that one thread may read while another one changes it."""
 
     @override
     def values(self) -> Any:
-        """All values, as they are now."""
+        """A copy of all present values."""
         return list(super().values())
 
     @override
     def items(self) -> Any:
-        """All pairs, as they are now."""
+        """A copy of all present pairs."""
         return list(super().items())
 
 
@@ -164,13 +165,13 @@ class ThreadedReality(Reality):
     def create(
         self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE
     ) -> PhysicalObject:
-        """Make an object, under a number of its own."""
+        """Create an object with a unique number."""
         with self._one_at_a_time:
             return super().create(name, stack_id, token, properties, kind)
 
     @override
     def goes_wrong(self, name: str, action: Action) -> Mishap | None:
-        """As the base class, counted once."""
+        """As the base class, one thread at a time."""
         with self._one_at_a_time:
             return super().goes_wrong(name, action)
 

@@ -1,4 +1,5 @@
-"""Play a scenario on a crew: the user and the end are those of a simulated world, the rest is left to real threads."""
+"""Play a scenario on a crew. The user and the end of the run are those of a simulated world; real threads do the
+rest."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from convergence_simulator.stores.database import all_rows
 from convergence_simulator.world.kernel import SimulatedProcess
 
 AGAIN_S = 0.1
-"""After how long an operation is asked for again that the engine is too busy for."""
+"""Seconds until the user repeats an operation for which the engine is too busy."""
 
 LEFT_OUT = frozenset(
     {
@@ -34,14 +35,16 @@ LEFT_OUT = frozenset(
         'crash_observer',
     }
 )
-"""Verbs that a crew is not asked for. Messages get lost, and come twice, by chance."""
+"""Verbs that a crew cannot execute. It loses and doubles messages by chance."""
 
 
 @dataclass
 class SeenSoFar:
-    """What was seen of a run at one look or another; see `convergence_simulator.world.place.Memories`.
+    """Facts collected from all snapshots of a run; see `convergence_simulator.world.place.Memories`.
 
-    Between two looks much can happen. So what has been up is what the rows say, which a simulated world does not trust.
+    Much can happen between two snapshots. So a goal counts as reached if the rows say so, which a simulated world does
+    not
+    trust.
     """
 
     templates: dict[str | None, Template] = field(default_factory=lambda: {None: Template()})
@@ -51,7 +54,7 @@ class SeenSoFar:
     known_to: dict[str, set[SimulatedProcess]] = field(default_factory=dict)
 
     def look(self, tables: Tables) -> None:
-        """Learn from the rows."""
+        """Collect facts from a snapshot of the rows."""
         for row in tables.template.values():
             if row.id not in self.templates:
                 document, environment = row.content['template'], row.content['environment']
@@ -67,9 +70,9 @@ class SeenSoFar:
 
 
 class CrewPlace:
-    """What there is to look at; see `convergence_simulator.world.place.WatchedPlace`.
+    """The observable parts of a crew; see `convergence_simulator.world.place.WatchedPlace`.
 
-    :ivar tables: the rows as they were at the last look.
+    :ivar tables: the latest snapshot of the rows.
     """
 
     losses = crashes = 0
@@ -85,7 +88,7 @@ class CrewPlace:
 
     @property
     def store(self) -> CrewPlace:
-        """It shows the rows itself."""
+        """This object, which has the rows itself."""
         return self
 
     @property
@@ -94,7 +97,7 @@ class CrewPlace:
         return self._crew.belongings.left_stacks
 
     def look(self) -> Tables:
-        """Look at all rows, at one moment."""
+        """Read all rows in one consistent snapshot, and check them."""
         self.tables = all_rows(self._store)
         self.checker.look(self.tables)
         return self.tables
@@ -118,9 +121,9 @@ class CrewRun(PlayedRun):
 
     @override
     def _ask(self, call: QueuedCall) -> None:
-        """Ask one of the engines, as a client would over RPC; again, while it is too busy.
+        """Send a request to one of the engines, as a client does over RPC, and repeat it while the engine is too busy.
 
-        :raises Violation: it is so for ever.
+        :raises Violation: the engine is still too busy after the time limit.
         """
         ends = time.monotonic() + self._limit_s
         while True:
@@ -130,8 +133,8 @@ class CrewRun(PlayedRun):
             if not self._user.turned_away:
                 return
             if time.monotonic() > ends:
-                raise Violation('liveness', f'{call.verb} of {call.arguments[0]} is put off for {self._limit_s:g} s')
-            self._look()  # what is in the way may wait for this user
+                raise Violation('liveness', f'{call.verb} of {call.arguments[0]} is postponed for {self._limit_s:g} s')
+            self._look()  # the operation in the way may wait for this user
             time.sleep(AGAIN_S)
             call = replace(call, again=True)
 
@@ -147,7 +150,7 @@ class CrewRun(PlayedRun):
 
     @override
     def _look(self) -> None:
-        """Check what can be checked now; see to what waits for a person."""
+        """Check the present state, and act for the user where a stack waits for a hook or a signal."""
         before, ledger = self._crew.at_rest(), self._crew.ledger
         tables = self._place.look()
         ledger.look(tables)
@@ -164,12 +167,12 @@ class CrewRun(PlayedRun):
 
     @override
     def _scenario_function(self, call: QueuedCall, rested: bool) -> None:
-        if not self._reality.late:  # what is there by now is nobody's plan; the end will tell
+        if not self._reality.late:  # late actions make the objects unpredictable; the end of the run checks them
             super()._scenario_function(call, rested)
 
     @override
     def _end(self) -> None:
-        """As in a simulated world: what has failed can be reached once nothing fails any more."""
+        """As in a simulated world: run failed operations again without failures, and compare the result."""
         self._compare()
         calls = self._ending.failed()
         if not calls:

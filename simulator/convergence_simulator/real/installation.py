@@ -1,7 +1,7 @@
-"""Run a scenario against an installation of real processes, and check what has become of it.
+"""Run a scenario against an installation of real processes, and check its result.
 
-Nothing here decides in which order things happen: the installation does. Verbs that only a simulated network knows, or
-that this user does not, are left out, and named in the answer.
+The installation decides the order of events; this module does not influence it. It skips verbs that only a simulated
+network or another user can execute, and names them in its answer.
 """
 
 from __future__ import annotations
@@ -31,15 +31,18 @@ LEFT_OUT = frozenset(
         *('abandon_stack', 'adopt_stack'),
     }
 )
-"""Verbs that real processes are not asked for."""
+"""Verbs that real processes cannot execute."""
 
 
 @dataclass(frozen=True, slots=True)
 class RealInstallation:
-    """Processes at work, as a scenario sees them.
+    """A running installation, as a scenario uses it.
 
-    :param client: what operations are asked of, as `convergence.rpc.client.EngineClient` has them.
-    :param context: who asks; a project of its own.
+    :param client: calls the operations, as `convergence.rpc.client.EngineClient` does.
+    :param context: the context of the user, in a project of its own.
+    :param store: reads the rows.
+    :param reality: the simulated cloud.
+    :param processes: kills and pauses processes.
     """
 
     client: EngineClient
@@ -51,11 +54,11 @@ class RealInstallation:
 
 @dataclass
 class ExpectedStack:
-    """What may become of a stack.
+    """The permitted results for a stack.
 
-    :ivar goals: templates, one of which has to be real in the end; usually there is just one.
-    :ivar before: what it may have been for certain before the last operation.
-    :ivar anything: whether a cancel or a failure has left the end open.
+    :ivar goals: templates. The objects must match one of them at the end. Usually there is one.
+    :ivar before: the goals to which a rollback of the last operation may return.
+    :ivar anything: True if a cancel or a failure permits any result.
     """
 
     goals: list[Template]
@@ -64,9 +67,9 @@ class ExpectedStack:
 
 
 class RealUser:
-    """Asks for operations, and keeps in mind what may have become of each stack.
+    """Requests operations, and records the permitted results for each stack.
 
-    :ivar wishes: by the scenario's name of the stack.
+    :ivar wishes: the permitted results, by the name of the stack in the scenario.
     """
 
     def __init__(self, installation: RealInstallation) -> None:
@@ -77,7 +80,7 @@ class RealUser:
         self.wishes: dict[str, ExpectedStack] = {}
 
     def prefers(self, call: QueuedCall) -> None:
-        """How operations are to be asked for from now on."""
+        """Set an option of the later operations on a stack."""
         name = call.arguments[0]
         if call.verb == 'rollback_on_failure':
             self._rollback.add(name)
@@ -85,7 +88,7 @@ class RealUser:
             self._minutes[name] = call.arguments[1]
 
     def ask(self, call: QueuedCall) -> None:
-        """An operation; one that comes too late is none."""
+        """Request an operation. A refusal because the stack no longer permits it is ignored."""
         name = call.arguments[0]
         try:
             match call.verb:
@@ -142,7 +145,7 @@ class RealUser:
         )
 
     def _roll_back(self, name: str) -> None:
-        """Back to what the stack was: by a rollback in time, or else by an update."""
+        """Return to the previous goal, by a rollback if there is still time, else by an update."""
         target = self.wishes[name].before or [Template()]
         self.wishes[name] = ExpectedStack(target)
         goal_id = self.stack(name).template_id
@@ -151,13 +154,13 @@ class RealUser:
             in_time = self.stack(name).template_id != goal_id
         except errors.NotSupported:
             in_time = False
-        # Once the new goal has been up, it is itself what an operation in progress goes back to.
+        # After the new goal has been in service, a rollback of a running operation returns to the new goal.
         if not in_time:
             self.wishes[name] = ExpectedStack([target[-1]])
             self._at.client.update_stack(self._at.context, self._identity(name), target[-1].document())
 
     def _certain(self, name: str) -> list[Template]:
-        """What may be the last good goal by the time that the next operation is accepted."""
+        """The templates of which one is the last good one when the next operation is accepted."""
         wish, stack = self.wishes[name], self.stack(name)
         if stack.status is Status.COMPLETE:
             return wish.goals if stack.action is not Action.ROLLBACK else wish.before
@@ -168,7 +171,7 @@ class RealUser:
         return {'disable_rollback': name not in self._rollback, **limited}
 
     def limited(self, name: str) -> bool:
-        """Whether operations on a stack may take too long."""
+        """True if operations on a stack may exceed their time limit."""
         return name in self._minutes
 
     def _identity(self, name: str) -> dict[str, Any]:
@@ -179,7 +182,7 @@ class RealUser:
         return all_rows(self._at.store).stack[self._names[name]]
 
     def busy(self) -> Iterator[str]:
-        """What is going on in the stacks."""
+        """The operations in progress and the owned rows of all stacks."""
         tables = all_rows(self._at.store)
         for name, stack_id in self._names.items():
             stack = tables.stack[stack_id]
@@ -202,7 +205,7 @@ class RealRun(PlayedRun):
     @override
     def _ask(self, call: QueuedCall) -> None:
         if call.verb == 'delete_stack' and call.arguments[1:]:
-            self.left_out.append('leave')  # which objects were left cannot be told apart later
+            self.left_out.append('leave')  # the rows do not show later which objects were kept
         self._user.ask(call)
 
     @override
@@ -211,7 +214,7 @@ class RealRun(PlayedRun):
 
     @override
     def _look(self) -> None:
-        """What goes on inside of processes is not looked at."""
+        """Check nothing: the state inside of real processes is not visible."""
 
     @override
     def _end(self) -> None:
@@ -227,7 +230,7 @@ class RealRun(PlayedRun):
             self._check_goals((wish.before or [Template()]) if may_have_gone_back else wish.goals, stack.id)
 
     def _check_goals(self, goals: list[Template], stack_id: str) -> None:
-        """One of the goals is what really exists; the text is about the last one if none is."""
+        """Check that the objects match one of the goals. If none matches, raise the violation of the last goal."""
         for number, goal in enumerate(goals, 1):
             try:
                 verify(self._reality, goal, stack_id)

@@ -1,4 +1,4 @@
-"""Start engines, workers and APIs as processes of their own, and do to them what befalls processes.
+"""Start engines, workers and APIs as separate processes, kill them and pause them.
 
 For ``convergence-simulate --real``, for measurements and for tests.
 """
@@ -19,7 +19,7 @@ Sections = Mapping[str, Mapping[str, object]]
 
 KINDS = ('engine', 'worker')
 LIMIT_S = 120.0
-"""Longer than a process takes to start or to end, even on a machine that is busy with something else."""
+"""Seconds: longer than a process needs to start or to end, even on a busy machine."""
 LOOK_S = 0.05
 
 QUICK: Sections = {
@@ -33,11 +33,11 @@ QUICK: Sections = {
         'drain_timeout_s': 5,
     },
 }
-"""Settings with which it shows within seconds that a process has died."""
+"""Settings with which other processes detect a dead process within seconds."""
 
 
 def merged(*layers: Sections) -> Sections:
-    """All sections; what later layers say of an option holds."""
+    """All sections in one mapping. A later layer overrides the options of an earlier one."""
     whole: dict[str, dict[str, object]] = {}
     for layer in layers:
         for section, options in layer.items():
@@ -46,7 +46,7 @@ def merged(*layers: Sections) -> Sections:
 
 
 def configuration_text(sections: Sections) -> str:
-    """What stands in a configuration file."""
+    """The text of a configuration file."""
     lines: list[str] = []
     for section, options in sections.items():
         lines.append(f'[{section}]')
@@ -58,7 +58,10 @@ def configuration_text(sections: Sections) -> str:
 class LaunchedProcess:
     """One program, with its output in a file of its own.
 
-    :param module: the Python module to run, or the last part of the name of one in ``convergence.cmd``.
+    :param module: the Python module to run, or the last part of the name of a module in ``convergence.cmd``.
+    :param arguments: its command line.
+    :param directory: its working directory, with its log.
+    :param environment: its whole environment.
     """
 
     def __init__(self, module: str, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
@@ -82,25 +85,25 @@ class LaunchedProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self.popen.pid
 
     def text(self) -> str:
-        """What it has said so far."""
+        """The output so far."""
         return self.log.read_text(errors='replace')
 
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """True if the process has not ended."""
         return self.popen.poll() is None
 
     def is_ready(self, times: int = 1) -> bool:
-        """Whether it, or so many processes that it has started, have been at work."""
+        """True if the output reports at least `times` processes at work: itself, and processes that it has started."""
         return self.text().count('is at work') >= times
 
     def ready(self, times: int = 1) -> None:
-        """Wait until it is at work.
+        """Wait until `is_ready`.
 
-        :raises MessagingUnavailable: it has ended instead, or takes too long; the text holds what it said.
+        :raises MessagingUnavailable: the process has ended or takes too long. The error contains its output.
         """
         ends = time.monotonic() + LIMIT_S
         while not self.is_ready(times):
@@ -111,20 +114,20 @@ class LaunchedProcess:
             time.sleep(LOOK_S)
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to the process."""
         self.popen.send_signal(number)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send it a signal and wait; its exit code."""
+        """Send a signal to the process, wait for its end and return its exit code."""
         self.send(number)
         return self.wait()
 
     def wait(self, limit_s: float = LIMIT_S) -> int:
-        """Wait for its end; its exit code."""
+        """Wait for the end of the process and return its exit code."""
         return self.popen.wait(limit_s)
 
     def freeze(self, duration_s: float) -> None:
-        """Let it stand still for a while, and then go on as if nothing had been."""
+        """Stop the process for some seconds and let it continue."""
         self.send(signal.SIGSTOP)
         time.sleep(duration_s)
         self.send(signal.SIGCONT)
@@ -133,12 +136,12 @@ class LaunchedProcess:
 class Launcher:
     """Engines and workers that share a configuration.
 
-    :param directory: for the configuration, and for what the processes write.
-    :param sections: what the configuration says.
-    :param environment: what the environment of the processes has besides that of this one.
-    :param special: the module to run in place of engines and workers, with ``engine`` or ``worker`` as first argument.
-    :ivar gone: processes that have ended, whoever wanted it.
-    :ivar process: how one of them is begun.
+    :param directory: for the configuration and the output of the processes.
+    :param sections: the content of the configuration.
+    :param environment: variables to add to the environment of this process.
+    :param special: the module to run instead of engines and workers, with ``engine`` or ``worker`` as first argument.
+    :ivar gone: all processes that have ended.
+    :ivar process: the class of the processes.
     """
 
     process: type[LaunchedProcess] = LaunchedProcess
@@ -150,16 +153,16 @@ class Launcher:
         self.environment = os.environ | (environment or {})
         self.special = special
         self.configuration = directory / 'convergence.conf'
-        self.configuration.touch(mode=0o600)  # there are passwords in it
+        self.configuration.touch(mode=0o600)  # it contains passwords
         self.configuration.write_text(configuration_text(sections))
         self.engines: list[LaunchedProcess] = []
         self.workers: list[LaunchedProcess] = []
         self.gone: list[LaunchedProcess] = []
 
     def launch(self, module: str, *arguments: str, configuration: Path | None = None) -> LaunchedProcess:
-        """Start a program; it is not waited for.
+        """Start a program, and do not wait for it.
 
-        :param configuration: a file in place of the common one.
+        :param configuration: a file that replaces the common one.
         """
         given = ['--config-file', str(configuration or self.configuration), *arguments]
         if not self.special or module not in KINDS:
@@ -182,15 +185,15 @@ class Launcher:
         )
 
     def of(self, kind: str) -> list[LaunchedProcess]:
-        """The engines, or the workers."""
+        """The engines or the workers."""
         return self.engines if kind == 'engine' else self.workers
 
     def running(self) -> list[LaunchedProcess]:
-        """Those that have not ended."""
+        """The processes that have not ended."""
         return [each for each in (*self.workers, *self.engines) if each.running()]
 
     def fill(self, engines: int = 2, workers: int = 3) -> None:
-        """Have that many engines and workers at work, whatever happened to those that there were.
+        """Start processes until that many engines and workers run, and wait until all of them are ready.
 
         :raises MessagingUnavailable: one of them does not start.
         """
@@ -203,27 +206,30 @@ class Launcher:
             process.ready()
 
     def crash(self, kind: str) -> None:
-        """Kill one process, the oldest, and start another one."""
+        """Kill the oldest process of a kind and start another one."""
         process = self.of(kind).pop(0)
         process.end(signal.SIGKILL)
         self.gone.append(process)
         self.of(kind).append(self.launch(kind))
 
     def freeze(self, kind: str, duration_s: float) -> None:
-        """Let one process, the oldest, stand still for a while, and then go on as if nothing had been."""
+        """Stop the oldest process of a kind for some seconds and let it continue."""
         self.of(kind)[0].freeze(duration_s)
 
     def ended(self) -> list[str]:
-        """What has ended although nobody asked it to, with the last line it wrote."""
+        """The processes that have ended by themselves, each with the last line of its output."""
         gone = [each for each in (*self.engines, *self.workers) if not each.running()]
-        return [f'{each.module}: {(each.text().splitlines() or ["without a word"])[-1]}' for each in gone]
+        return [f'{each.module}: {(each.text().splitlines() or ["no output"])[-1]}' for each in gone]
 
     def logs(self) -> str:
-        """What all processes have said."""
+        """The output of all processes."""
         return '\n'.join(each.text() for each in (*self.engines, *self.workers, *self.gone))
 
     def stop(self, limit_s: float = LIMIT_S) -> list[tuple[str, int]]:
-        """End everything, in good order where that does not take too long; program and exit code of what ran."""
+        """End all processes regularly. Kill a process that takes longer than `limit_s` seconds.
+
+        :returns: program and exit code of each process that was running.
+        """
         running = self.running()
         for process in running:
             process.send(signal.SIGCONT)
