@@ -1,5 +1,4 @@
-"""The writes of one transaction in memory. They stay apart from the committed rows until the commit applies all of
-them."""
+"""The writes of one transaction in memory, kept separately until all are committed at once."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ from convergence_simulator.memory.look import Tables
 RowT = TypeVar('RowT')
 
 GONE: Any = object()
-"""Marks a removed row in a draft."""
+"""Written in place of a row to remove."""
 
 
 class Draft:
     """The writes of one transaction.
 
-    :param tables: the rows as this transaction reads them.
+    :param tables: the rows that this transaction reads.
     :param committed: the committed rows.
-    :ivar written_nodes: the nodes that this transaction writes, by traversal and number.
+    :ivar written_nodes: nodes that this transaction has written, by traversal and number.
     """
 
     def __init__(self, tables: Tables, committed: Tables, now: float) -> None:
@@ -42,51 +41,53 @@ class Draft:
         self.given_policy: list[Stack] = []
 
     def get(self, table: str, key: Any) -> Any:
-        """A row as this transaction sees it, or None if there is no such row."""
+        """Return a row as this transaction sees it; None if it does not exist."""
         row = self._rows.get((table, key))
         if row is None:
             row = getattr(self.tables, table).get(key)
         return None if row is GONE else row
 
     def put(self, table: str, key: Any, row: Any) -> None:
-        """Write a row, or `GONE`."""
+        """Write a row, or `GONE` to remove it."""
         self._rows[table, key] = row
 
     def stacks(self) -> list[Stack]:
-        """All stacks, as they will be after this commit. Other servers' commits count even if this transaction does not
-        see them."""
+        """Return all committed stacks with their state after this transaction.
+
+        This includes stacks that this transaction does not see because its server lags.
+        """
         written = {key: row for (table, key), row in self._rows.items() if table == 'stack'}
         return [*{**self.committed.stack, **written}.values()]
 
     def node(self, traversal_id: str, number: int) -> Node | None:
-        """A node as this transaction sees it."""
+        """Return a node as this transaction sees it; None if it does not exist."""
         return self.written_nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
 
     def nodes(self, traversal_id: str) -> list[Node]:
-        """All nodes of a traversal as this transaction sees them, by number."""
+        """Return all nodes of a traversal as this transaction sees them, by number."""
         written = (number for of, number in self.written_nodes if of == traversal_id)
         numbers = {*self.tables.node.get(traversal_id, {}), *written}
         return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
 
     def put_node(self, node: Node) -> None:
-        """Write a node. If it becomes ready by that, the commit records the time."""
+        """Write a node; record the time at which it becomes ready."""
         before = self.node(node.traversal_id, node.number)
         if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
             self._cast.add((node.traversal_id, node.number))
         self.written_nodes[node.traversal_id, node.number] = node
 
     def tell(self, traversal_id: str, number: int) -> None:
-        """Record that the commit notifies a worker of a ready node."""
+        """Record that workers are notified of a ready node now."""
         self._cast.add((traversal_id, number))
 
     def hide(self, traversal_id: str, number: int) -> None:
-        """Record that the commit notifies no worker of a ready node yet, because the node waits in the backlog."""
+        """Record that workers are not notified of a ready node yet."""
         self._cast.discard((traversal_id, number))
 
     def require_unwritten(self) -> None:
-        """Ensure that no other transaction has written the rows of this draft since this transaction read them.
+        """Require that no other transaction has written these rows since this transaction read them.
 
-        :raises Conflict: another transaction has written one of them.
+        :raises Conflict: another one has.
         """
         for table, key in self._rows:
             if getattr(self.tables, table).get(key) is not getattr(self.committed, table).get(key):
@@ -97,7 +98,7 @@ class Draft:
                 raise Conflict(f'node {number} of {traversal_id} was written on another server')
 
     def become_true(self) -> None:
-        """Apply all writes to the committed rows."""
+        """Make all writes visible."""
         committed = self.committed
         for (table, key), row in self._rows.items():
             rows = getattr(committed, table)
@@ -122,7 +123,7 @@ class Draft:
 
 
 class _Numbered(TypedDict):
-    """The column that the store sets when it stores an event or a signal."""
+    """Rows that get their number when they are stored."""
 
     sequence: int
 
@@ -138,7 +139,7 @@ def changed(row: Event, changes: _Numbered) -> Event: ...
 @overload
 def changed(row: ReceivedSignal, changes: _Numbered) -> ReceivedSignal: ...
 def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
-    """A copy of a row with some columns changed.
+    """Return a copy of a row with some columns changed.
 
     :raises AttributeError: a column does not exist.
     """

@@ -1,5 +1,7 @@
-"""Lock and read rows in memory, with one function per scope, as `convergence.db.statements.loading.load` does on a
-database."""
+"""Locks and reads rows in memory, one function for each scope.
+
+`convergence.db.statements.loading.load` does the same with a database.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,14 @@ def load(look: Look, scope: Scope[ViewT]) -> ViewT:
 
     :returns: the scope's view.
     :raises Missing: a row that the scope names does not exist.
-    :raises Conflict: a row changed between its first read and its lock.
+    :raises Conflict: a row changed between reading and locking.
     """
     view: ViewT = _LOADERS[type(scope)](look, scope)
     return view
 
 
 def _lock_row(look: Look, resource_id: str, *, waits: bool = True) -> Resource | None:
-    """Lock and read one row in a statement of its own."""
+    """Lock and read a resource row in one statement."""
     row: Resource | None = look.lock('resource', resource_id, waits=waits)
     look.over()
     return row
@@ -232,16 +234,14 @@ def _held_for(look: Look, resource: Resource, traversal_id: str | None, held_num
 
 
 def lock_written(look: Look, effects: Iterable[Effect]) -> None:
-    """Lock the resource rows that effects write, because a database locks each row that it writes."""
+    """Lock resource rows that are written but were not read, as a database does when it writes."""
     for effect in effects:
         if isinstance(effect, UpdateResource | DeleteResource):
             look.lock('resource', effect.resource_id)
 
 
 def lock_doubted(look: Look, effects: Iterable[Effect]) -> None:
-    """Lock the rows of the parents whose digests effects invalidate, from the nested stack upwards. A transaction that
-    has
-    locked one of them finishes first."""
+    """Lock the parent rows of a nested stack upwards, because the commit invalidates their digests."""
     for effect in effects:
         key: str | None = effect.resource_id if isinstance(effect, DoubtParents) else None
         while key is not None and (row := look.lock('resource', key)) is not None:
@@ -270,7 +270,7 @@ def _signalled(look: Look, scope: SignalledResource) -> SignalView:
         look.lock('resource', key)
     stack = look.tables.stack[scope.stack_id]
     if stack.traversal_id != seen.traversal_id:
-        raise Conflict(f'stack {scope.stack_id} has got another traversal')
+        raise Conflict(f'stack {scope.stack_id} has another traversal now')
     ready = tuple(
         (node.traversal_id, number, node.resource_id)
         for number, node in sorted(look.nodes(stack.traversal_id or '').items())

@@ -1,10 +1,8 @@
-"""The view that one transaction has of the rows in memory, depending on its server.
+"""The rows in memory as one transaction sees them, on the server that it uses.
 
-Usually there is one server, and it shows all committed rows. In a cluster of several servers, such as Galera, a server
-may lag: it shows the state of some commits ago, until the end of the transaction or only for its first statement. A
-lock
-on such a server does not lock out transactions on other servers. Instead, the commit checks that no other transaction
-has written the same rows since this transaction read them.
+Usually there is one server, which shows all commits. In a simulated Galera cluster a server may lag: it shows the state
+of some commits ago, until the end of the transaction or only for its first statement. A lock is valid only on its own
+server. The commit requires instead that no other transaction has written the same rows since they were read.
 """
 
 from __future__ import annotations
@@ -33,16 +31,15 @@ from convergence.errors import Conflict
 from convergence.values import replace
 
 RowKey = tuple[str, str]
-"""A row that can be locked: its table and its key there."""
+"""Identifies a row that can be locked: its table and its key."""
 
 
 @dataclass
 class Tables:
     """The rows, by key.
 
-    :ivar notified_at: when a worker was last notified of a node, by traversal and number.
-    :ivar observations_scheduled: ids of traversals whose objects an observer has scheduled.
-    :ivar untold: ids of stacks that received a new drift policy, which observers do not apply yet.
+    `observations_scheduled` contains the ids of traversals, `untold` the ids of stacks whose new policy has not been
+    applied to their objects.
     """
 
     stack: dict[str, Stack] = field(default_factory=dict)
@@ -60,15 +57,15 @@ class Tables:
     untold: set[str] = field(default_factory=set)
 
     def resources_of(self, stack_id: str) -> list[Resource]:
-        """The rows of a stack, in key order."""
+        """Return the rows of a stack, in key order."""
         return sorted((row for row in self.resource.values() if row.stack_id == stack_id), key=lambda row: row.id)
 
     def nodes_of(self, traversal_id: str) -> Mapping[int, Node]:
-        """The nodes of a traversal, by number."""
+        """Return the nodes of a traversal, by number."""
         return self.node.get(traversal_id, {})
 
     def as_they_are(self) -> Tables:
-        """A copy of the tables that later writes do not change, except for `notified_at`, which both share."""
+        """Return a copy of the rows that later commits do not change. Only `notified_at` is shared."""
         return replace(
             self,
             stack=dict(self.stack),
@@ -88,10 +85,10 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a server is behind.
+    """The lag of a server.
 
-    :param commits: number of the latest commits that it has not applied yet.
-    :param catches_up: True if it applies them before the second statement of a transaction.
+    :param commits: number of latest commits that the server has not applied.
+    :param catches_up: True if the server has applied them by the second statement of a transaction.
     """
 
     commits: int = 0
@@ -102,22 +99,22 @@ UP_TO_DATE = Lag()
 
 
 class History:
-    """The rows after each of the latest commits."""
+    """The rows after each of the last commits."""
 
     def __init__(self, commits: int) -> None:
         self._kept: deque[Tables] = deque([Tables()], maxlen=commits + 1)
 
     def keep(self, tables: Tables) -> None:
-        """Store a copy of the rows after a commit."""
+        """Record the rows after a commit."""
         self._kept.append(tables.as_they_are())
 
     def forget(self, commits: int) -> None:
-        """Drop that many of the latest commits."""
+        """Drop the states after the last `commits` commits."""
         for _ in range(min(commits, len(self._kept) - 1)):
             self._kept.pop()
 
     def before(self, commits: int) -> Tables:
-        """The rows before that many of the latest commits."""
+        """Return the rows before the last `commits` commits."""
         return self._kept[max(0, len(self._kept) - 1 - commits)]
 
 
@@ -125,15 +122,12 @@ class Look:
     """The rows as one transaction sees them, and its locks.
 
     :param committed: the committed rows.
-    :param older: the rows that the server of this transaction shows instead, or None if it does not lag.
-    :param wait: takes the key of a row to lock, and True if the transaction waits while another one holds the lock.
-        Returns
-        True if the transaction has the lock.
-    :param clock: returns the time in seconds since the epoch.
-    :param catches_up: see `Lag`.
-    :ivar tables: the rows that the next statement shows.
+    :param older: the rows that a lagging server shows instead; None if the server does not lag.
+    :param wait: called with the key of a row to lock and True to wait for the lock; returns True once the transaction
+        has the lock, False if it is occupied and the call must not wait.
+    :ivar tables: the rows that the next statement sees.
     :ivar held: the locked rows, as they were read.
-    :ivar written: the nodes that this transaction has written.
+    :ivar written: nodes that this transaction has written.
     """
 
     def __init__(
@@ -155,35 +149,35 @@ class Look:
 
     @property
     def lags(self) -> bool:
-        """True if this server has not caught up."""
+        """True while this server lags."""
         return self.tables is not self.committed
 
     def over(self) -> None:
-        """End a statement. A lagging server may catch up after the first one of a transaction.
+        """End a statement. After the first statement of a transaction a lagging server may catch up.
 
-        :raises Conflict: the server has caught up, and another transaction has written a row that this one has locked.
+        :raises Conflict: it has, and others have written rows that are locked here.
         """
         if self._catches_up and self.lags:
             self.tables = self.committed
             self.require_held()
 
     def require_held(self) -> None:
-        """Ensure that no transaction on another server has written the rows that this one has locked.
+        """Require that no transaction on another server has written the rows that are locked on this one.
 
-        :raises Conflict: another transaction has written one of them.
+        :raises Conflict: one has.
         """
         for (table, key), row in self.held.items():
             if row is not None and getattr(self.committed, table).get(key) is not row:
                 raise Conflict(f'{table} {key} was written on another server')
 
     def lock_project(self, project_id: str) -> None:
-        """Lock a project. The memory store has no row for it."""
+        """Lock a project; a project has no row here."""
         self._wait(('project', project_id), True)
 
     def lock(self, table: str, key: str, *, waits: bool = True) -> Any:
-        """Lock a row and read it. Return None if this server shows no such row.
+        """Lock a row and read it; return None if it does not exist: a missing row cannot be locked.
 
-        :param waits: False to return None at once if another transaction has locked the row.
+        :param waits: True to wait if another transaction has locked the row; otherwise return None then.
         """
         if key not in getattr(self.tables, table) or not self._wait((table, key), waits):
             return None
@@ -191,16 +185,16 @@ class Look:
         return row
 
     def nodes(self, traversal_id: str) -> Mapping[int, Node]:
-        """The nodes of a traversal, by number."""
+        """Return the nodes of a traversal, by number."""
         nodes = self.tables.nodes_of(traversal_id)
         if not self.written:
             return nodes
         return {**nodes, **{number: node for (of, number), node in self.written.items() if of == traversal_id}}
 
     def node(self, traversal_id: str, number: int) -> SeenNode:
-        """A node with its traversal and stack, and the time.
+        """Return a node with its traversal and stack, and the time.
 
-        :raises Missing: there is no such node.
+        :raises Missing: the node does not exist.
         """
         node = self.nodes(traversal_id).get(number)
         if node is None:

@@ -1,4 +1,4 @@
-"""Observations in memory: the repositories `convergence.db.repositories.observations` and `WatchedObjects`."""
+"""Observations in memory, with the interface of `convergence.db.repositories.observations` and `WatchedObjects`."""
 
 from __future__ import annotations
 
@@ -35,11 +35,9 @@ _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 class MemoryObservations:
     """Schedules the objects to observe, leases them, and stores the results.
 
-    All objects are due at once: a simulation decides when an observer runs. Each read and each write is a step, and
-    other
-    threads may run before it. Writes always change the committed rows, even if the server lags; the other rows that a
-    write
-    reads may then be older.
+    Observations are not spread over time: the simulation decides when they happen. Each query and each write is a step
+    before which other fibers may run. A write always changes the committed rows; other rows that it reads may be older
+    if the server lags.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
@@ -51,20 +49,22 @@ class MemoryObservations:
         return self._memory.tables.observation
 
     def _step(self) -> Tables:
-        """Let other threads run, and return the rows as the server shows them. Skip the pause if no object is
-        observed."""
+        """Let other fibers run, then return the rows that this server shows.
+
+        Without observed objects there is no pause.
+        """
         if self._rows:
             self._memory.pause('read')
         return self._memory.seen()
 
     @contextmanager
     def _writing(self) -> Iterator[Tables]:
-        """As `_step`; afterwards keep a state of the rows, because the caller has written."""
+        """Give the rows as `_step` does, and record the state after the write."""
         yield self._step()
         self._memory.keep()
 
     def unscheduled(self, limit: int) -> list[UnscheduledStack]:
-        """Stacks at rest whose objects are not scheduled yet. Empty while no observer runs."""
+        """Return stacks at rest whose objects are not scheduled yet; an empty list while no observer runs."""
         if not any(each.kind == 'observer' and each.is_up for each in self._roster.services()):
             return []
         tables = self._step()
@@ -83,10 +83,7 @@ class MemoryObservations:
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Schedule the objects of a stack by its policy, and remove objects that need no observation any more.
-
-        :returns: the number of newly scheduled objects.
-        """
+        """Schedule the observable objects of a stack and drop all others of it; return the number of new ones."""
         with self._writing() as tables:
             return self._enrol(tables, stack, intervals, policies, limit)
 
@@ -136,7 +133,7 @@ class MemoryObservations:
         return len(missing[:limit])
 
     def _tell_policy(self, root_id: str) -> None:
-        """Schedule all stacks of a tree again, by the drift policy that its root stack has received."""
+        """Schedule the objects of all nested stacks again, with the new policy of their root stack."""
         tables = self._memory.tables
         for stack in tables.stack.values():
             if stack.tree_id == root_id:
@@ -150,7 +147,7 @@ class MemoryObservations:
         tables.untold.discard(root_id)
 
     def to_repair(self, limit: int) -> list[Drifted]:
-        """Drifted objects that a repair may change now. Nothing is in progress in their stacks' trees."""
+        """Return objects whose repair is due, in stacks whose tree has no operation in progress."""
         tables, now = self._step(), self._memory.clock()
         found: list[Drifted] = []
         for known in _known(tables, list(tables.stack), drifted=True):
@@ -172,7 +169,7 @@ class MemoryObservations:
         return sorted(found, key=_longest_due)[:limit]
 
     def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
-        """Stacks whose last operation was a repair that failed and whose pause is over, the oldest failure first."""
+        """Return stacks whose last operation was a failed repair and whose pause is over, longest ago first."""
         tables, now = self._memory.seen(), self._memory.clock()
         due: list[tuple[float, str]] = []
         for stack in tables.stack.values():
@@ -187,7 +184,7 @@ class MemoryObservations:
         return [stack_id for _, stack_id in sorted(due)[:limit]]
 
     def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
-        """Count a repair of some objects. If it has already replaced them, the repair counts for their replacements."""
+        """Record that a repair of some objects began. If it is over, count it for the rows that replaced them."""
         with self._writing():
             pauses = {row.id: pause_s for row, pause_s in begun if row.id in self._rows}
             counted = {(row.stack_id, row.name) for row, _ in begun if row.id in pauses}
@@ -201,8 +198,7 @@ class MemoryObservations:
                 self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
-        """Postpone the repair of some objects by `for_s` seconds after an attempt failed, so that other objects come
-        first."""
+        """Record that no repair of some objects could begin. They are due again in `for_s` seconds, after others."""
         with self._writing():
             for key in resource_ids:
                 known, at = self._rows.get(key), self._memory.clock() + for_s
@@ -210,7 +206,7 @@ class MemoryObservations:
                     self._rows[key] = replace(known, repair_at=at)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
-        """Stop repairing some objects, and write an event for each. Only the first caller writes the event."""
+        """Record that objects are given up, and store one event for each, even if several engines do so."""
         with self._writing():
             for key, event in sorted(told.items()):
                 if key in self._rows and not self._rows[key].given_up:
@@ -219,25 +215,25 @@ class MemoryObservations:
                     events.append(replace(event, at=self._memory.clock(), sequence=len(events) + 1))
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
-        """Reset the count of repairs of some objects, so that repairs of an object that was given up start again."""
+        """Forget earlier repairs of some objects; given-up objects are repaired again."""
         with self._writing():
             for key in resource_ids:
                 if key in self._rows:
                     self._rows[key] = replace(self._rows[key], **FRESH)
 
     def due_in_s(self) -> float | None:
-        """Seconds until the next object is due, or None if no object is observed."""
+        """Return the seconds until the next observation is due; None if no object is observed."""
         due_at = min((each.due_at for each in self._rows.values()), default=None)
         return None if due_at is None else due_at - self._memory.clock()
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
-        """Lease due objects to one caller for `for_s` seconds. An object is due again when its lease ends."""
+        """Lease the objects that are due to one caller for `for_s` seconds; afterwards they are due again."""
         with self._writing() as tables:
             return self._lease(tables, holder, limit, for_s)
 
     def _lease(self, tables: Tables, holder: str, limit: int, for_s: float) -> list[Leased]:
         now = self._memory.clock()
-        # A lagging server has no row for a recent observation, so it leases none of those.
+        # A server that lags leases only observations whose rows it shows already.
         shown = [each for key, each in self._rows.items() if key in tables.observation]
         due = sorted((each for each in shown if each.due_at <= now), key=lambda each: each.due_at)[:limit]
         leased: list[Leased] = []
@@ -254,7 +250,7 @@ class MemoryObservations:
         return leased
 
     def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
-        """Store the results of leased objects, and return the number of accepted results."""
+        """Store the results of leased observations; return the number of results that were accepted."""
         if not looks:
             return 0
         with self._writing() as tables:
@@ -290,7 +286,7 @@ class MemoryObservations:
         return True
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
-        """Postpone leased objects that the caller did not observe: they are due again in `for_s` seconds."""
+        """Record that leased objects were not observed; they are due again in `for_s` seconds."""
         if not resource_ids:
             return
         with self._writing():
@@ -311,27 +307,27 @@ class MemoryObservations:
             return now
 
     def of_row(self, row: Resource) -> Observation | None:
-        """The observation of the object of one row, or None if it is not observed."""
+        """Return the observation of the object of a row; None if it is not observed."""
         known = self._memory.seen().observation.get(row.id)
         return known.as_of(row.fence) if known is not None else None
 
     def summary(self, stack_id: str) -> DriftSummary:
-        """The number of observed objects of a stack, and the number of those that differ from their records."""
+        """Return the numbers of observed objects and of drifted objects of a stack."""
         return DriftSummary.of(each.observation for each in self.known([stack_id]))
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """The observations of the objects of some stacks, by name. Objects that were not observed yet are included."""
+        """Return the observations of the objects of some stacks, by name, including objects not observed yet."""
         return _known(self._memory.seen(), stack_ids, drifted=drifted)[:limit]
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
-        """The number of objects of some stacks for which a request waits and that can be compared now."""
+        """Return the number of objects of some stacks that wait for a requested observation and can be compared now."""
         stacks = self._memory.seen().stack
         wanted = [each for each in self.known(stack_ids) if each.observation.requested_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
 
 
 def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Observation:
-    """The observation of an object before an observer has read it."""
+    """Return the record of an object before its first observation."""
     return Observation(
         row.id,
         row.stack_id,
@@ -355,7 +351,7 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
 
 
 def _is_over(tables: Tables, unscheduled: UnscheduledStack) -> bool:
-    """True if the traversal is the latest of its stack and has ended."""
+    """Return True if an operation is over and is the last one of its stack."""
     stack, operation = tables.stack.get(unscheduled.stack_id), tables.traversal.get(unscheduled.traversal_id)
     if stack is None or operation is None or stack.traversal_id != operation.id:
         return False
@@ -379,14 +375,14 @@ def _known(tables: Tables, stack_ids: Sequence[str], *, drifted: bool = False) -
 
 
 class MemoryWatched:
-    """Answers which objects to watch, and which rows an event concerns."""
+    """Returns the objects to watch, and the rows that a notification is about."""
 
     def __init__(self, store: MemoryStore, observations: MemoryObservations) -> None:
         self._memory = store
         self._observations = observations
 
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """The physical ids of the observed objects of some types, by type."""
+        """Return the physical ids of observed objects of these types, by type."""
         found: dict[str, list[str]] = {}
         for known in self._observations.known(list(self._memory.seen().stack)):
             if known.row.type in types and known.row.physical_id is not None:
@@ -394,7 +390,7 @@ class MemoryWatched:
         return found
 
     def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
-        """The rows of a type that stand for one of these objects."""
+        """Return the rows of a type that have one of these objects."""
         return [
             WatchTarget(row.id, row.stack_id, row.status is Status.IN_PROGRESS)
             for row in self._memory.seen().resource.values()

@@ -1,4 +1,4 @@
-"""Reads stacks from rows in memory, as `convergence.db.repositories.reads.stacks.StackReader` does from a database."""
+"""Queries about rows in memory, with the interface of `convergence.db.repositories.reads.stacks.StackReader`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ RowT = TypeVar('RowT')
 
 
 class MemoryInspector:
-    """Answers questions about parts of a stack.
+    """Queries about parts of a stack.
 
-    :param roster: lists the processes. With None, it is not known where an owner runs, or if it runs at all.
+    :param roster: the registered processes; None: the host and the state of owners are unknown.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster | None = None) -> None:
@@ -26,11 +26,11 @@ class MemoryInspector:
         self._roster = roster
 
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
-        """All rows of some resources of a stack, including replaced rows and rows in deletion."""
+        """Return all rows of some resources of a stack, including replaced rows and rows being removed."""
         return [row for row in self._memory.seen().resources_of(stack_id) if row.name in names]
 
     def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
-        """The signals that some rows have received, oldest first, each with the name of the resource."""
+        """Return the signals that some rows have received, oldest first, each with the name of the resource."""
         tables = self._memory.seen()
         return [
             (tables.resource[each.resource_id].name, each)
@@ -39,19 +39,19 @@ class MemoryInspector:
         ]
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """True if a row has received a signal."""
+        """Return True if a row has received a signal."""
         return any((each.resource_id, each.id) == (resource_id, signal_id) for each in self._memory.seen().signal)
 
     def count_signals(self, resource_id: str) -> int:
-        """The number of signals that a row has received."""
+        """Return the number of signals that a row has received."""
         return sum(each.resource_id == resource_id for each in self._memory.seen().signal)
 
     def resource(self, resource_id: str) -> Resource | None:
-        """One row, by its id."""
+        """Return a row by its id."""
         return self._memory.seen().resource.get(resource_id)
 
     def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
-        """At most `limit` ready nodes of a traversal: nodes with an owner first, then the longest ready."""
+        """Return at most `limit` ready nodes of a traversal: claimed ones first, then the longest ready."""
         known = {each.id: each for each in self._roster.services()} if self._roster is not None else {}
         ready = [(node, self._memory.seen().resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
         notified_at = self._memory.seen().notified_at
@@ -63,7 +63,7 @@ class MemoryInspector:
         return [self._frontier_node(node, row, known) for node, row in sorted(ready, key=place)[:limit]]
 
     def now(self) -> float:
-        """The database's clock, in seconds since the epoch."""
+        """Return the time of the database, in seconds since the epoch."""
         return self._memory.clock()
 
     def _ready(self, traversal_id: str) -> list[Node]:
@@ -118,15 +118,15 @@ class MemoryInspector:
 
 
 class MemoryReader(MemoryInspector):
-    """Answers questions about stacks, too."""
+    """Queries about stacks."""
 
     def stack(self, stack_id: str) -> Stack | None:
-        """A stack by its id, deleted or not."""
+        """Return a stack by its id, deleted or not."""
         self._memory.pause('read')
         return self._memory.seen().stack.get(stack_id)
 
     def stack_named(self, project_id: str, name: str) -> Stack | None:
-        """A stack by its name. Deleted stacks do not count."""
+        """Return a stack that is not deleted, by its name."""
         self._memory.pause('read')
         for stack in self._memory.seen().stack.values():
             if stack.deleted_at is None and (stack.project_id, stack.name) == (project_id, name):
@@ -134,7 +134,7 @@ class MemoryReader(MemoryInspector):
         return None
 
     def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
-        """The stack that was created by a request."""
+        """Return the stack that was created for a request."""
         self._memory.pause('read')
         for stack in self._memory.seen().stack.values():
             if (stack.project_id, stack.request_key) == (project_id, request_key):
@@ -142,17 +142,17 @@ class MemoryReader(MemoryInspector):
         return None
 
     def template(self, template_id: str) -> Template | None:
-        """A template."""
+        """Return a template."""
         self._memory.pause('read')
         return self._memory.seen().template.get(template_id)
 
     def summary(self, template_id: str) -> Mapping[str, Json] | None:
-        """The summary of a template that listings of stacks show, or None if there is no such template."""
+        """Return the summary of a template, which lists of stacks show."""
         found = self.template(template_id)
         return found.summary if found is not None else None
 
     def nesting(self, resource_ids: Sequence[str]) -> list[NestingRow]:
-        """Claimed rows, each with its stack and with the nested stack that is its object."""
+        """Return rows that were claimed, each with its stack and its nested stack."""
         self._memory.pause('read')
         seen = self._memory.seen()
         found = []
@@ -164,20 +164,20 @@ class MemoryReader(MemoryInspector):
         return found
 
     def resources(self, stack_id: str) -> list[Resource]:
-        """All rows of a stack."""
+        """Return all rows of a stack."""
         rows = self._memory.seen().resources_of(stack_id)
         return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
 
     def events(self, stack_id: str) -> list[Event]:
-        """The events of a stack and its resources, oldest first."""
+        """Return the events of a stack and its resources, oldest first."""
         return [event for event in self._memory.seen().event if event.stack_id == stack_id]
 
     def busy(self, stack_id: str, limit: int) -> list[Resource]:
-        """Rows of a stack that are in the middle of an action, by name."""
+        """Return rows of a stack with an action in progress, by name."""
         return [row for row in self.resources(stack_id) if row.status is Status.IN_PROGRESS][:limit]
 
     def nested_at_work(self, stack_id: str) -> list[Stack]:
-        """The nested stacks of one level below a stack that have an operation in progress."""
+        """Return the nested stacks on the next level that have an operation in progress."""
         return [
             stack
             for stack in self._memory.seen().stack.values()
@@ -185,21 +185,21 @@ class MemoryReader(MemoryInspector):
         ]
 
     def traversal(self, traversal_id: str) -> Traversal | None:
-        """One traversal by its id."""
+        """Return a traversal."""
         self._memory.pause('read')
         return self._memory.seen().traversal.get(traversal_id)
 
     def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
-        """The traversals of a stack, oldest first."""
+        """Return the traversals of a stack, oldest first."""
         found = [each for each in self._memory.seen().traversal.values() if each.stack_id == stack_id]
         return sorted(found, key=lambda each: (each.started_at, each.id))[-newest if newest else None :]
 
     def node_counts(self, traversal_id: str) -> dict[str, int]:
-        """The number of nodes of a traversal by status."""
+        """Return the numbers of nodes of a traversal by status."""
         return dict(Counter(str(node.status) for node in self._memory.seen().nodes_of(traversal_id).values()))
 
     def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
-        """The nodes of a traversal, in order."""
+        """Return the nodes of a traversal, in order."""
         return [node for _, node in sorted(self._memory.seen().nodes_of(traversal_id).items())][:limit]
 
 

@@ -1,9 +1,8 @@
-"""The store in memory: the same scopes, effects, guards and conflicts as the store on SQL.
+"""The store in memory: the same scopes, effects, guards and conflicts as the SQL store.
 
-It serves the simulator and quick tests. It models row locks: a transaction takes them one by one in the order of
-`convergence.db.scopes`, and between two steps it calls `pause`, in which a simulator lets another thread run. The
-writes
-of a transaction become visible at its commit, all at once. Without a `pause`, transactions follow each other.
+It serves the simulator and quick tests. Row locks are modelled: a transaction takes them one by one in the order of
+`convergence.db.scopes`. Between two steps it calls `pause`, where a simulator lets other transactions run. The writes
+of a transaction become visible at its commit, all at once. Without a `pause`, transactions run one after the other.
 """
 
 from __future__ import annotations
@@ -29,22 +28,21 @@ V = TypeVar('V')
 
 
 def no_pause(point: str) -> None:
-    """The default of `MemoryStore.pause`: no other thread runs."""
+    """Do nothing; the default of `MemoryStore.pause`."""
 
 
 class MemoryStore:
     """Keeps rows in dictionaries.
 
     :param clock: returns the time in seconds since the epoch.
-    :param attempts: maximum number of attempts of a transaction.
-    :ivar pause: called with the name of each point at which another transaction may run. It may raise
-        `DatabaseUnavailable` at ``begin`` and ``commit`` (a connection lost before the commit) and at ``committed`` (a
-        connection lost after the commit).
+    :ivar pause: called with the name of each point at which other transactions may run. It may raise
+        `DatabaseUnavailable` at ``begin``, ``commit`` and ``committed``: the connection is lost before or after the
+        commit.
     :ivar rest: called with the seconds to wait before a transaction without a database is tried again.
-    :ivar block: called while another transaction holds a lock. Returns when the lock may be free.
-    :ivar released: called after a transaction has released its locks, so that blocked transactions check again.
+    :ivar block: called when another transaction has a lock; returns when the lock may be free.
+    :ivar released: called when a transaction has released its locks: blocked transactions can try again.
     :ivar committed: called after each commit with its decision.
-    :ivar lag: called for each transaction and each read. Returns how far its server is behind.
+    :ivar lag: called for each transaction and each query; returns the lag of the server that it uses.
     """
 
     def __init__(self, clock: Callable[[], float], *, attempts: int = 12) -> None:
@@ -65,7 +63,7 @@ class MemoryStore:
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """As `convergence.db.transaction.Transactions.transact`."""
+        """Run a transaction, as `convergence.db.transaction.Transactions.transact` does."""
         if self.pause is no_pause:
             with self._one_at_a_time:
                 return self._transact(scope, decide, following)
@@ -89,13 +87,13 @@ class MemoryStore:
         raise Conflict(f'{type(scope).__name__} kept changing')
 
     def spread(self, commits: int) -> None:
-        """Use several servers from now on, which may be that many commits behind; see `lag`."""
+        """From now on simulate several servers, which may lag behind by up to `commits` commits; see `lag`."""
         self._history = History(commits)
 
     def promote(self, commits: int) -> None:
-        """Make a server that lags by that many commits the only one. Those commits and all connections are lost.
+        """Promote the server that lags by `commits` commits: these commits and all connections are lost.
 
-        Call `spread` with at least that number before.
+        `spread` must have been called with at least as many.
         """
         assert self._history is not None, 'older states are not kept'
         older = self._history.before(commits).as_they_are()
@@ -107,11 +105,11 @@ class MemoryStore:
         self.released()
 
     def seen(self) -> Tables:
-        """The rows as a server shows them to a read that starts now."""
+        """Return the rows that the server of a query shows."""
         return self._shown(self.lag()) or self.tables
 
     def keep(self) -> None:
-        """Keep a state of the rows after a write without a decision, so that lagging servers show the write later."""
+        """Record the state after a write without a decision, so that lagging servers show the write later."""
         if self._history is not None:
             self._history.keep(self.tables)
 
@@ -163,7 +161,7 @@ class MemoryStore:
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
     ) -> tuple[Committed[V], ...]:
-        """As `convergence.db.transaction.Transactions.decide_free`."""
+        """Decide about free nodes, as `convergence.db.transaction.Transactions.decide_free` does."""
         with suppress(Conflict):
             if self.pause is no_pause:
                 with self._one_at_a_time:
@@ -201,8 +199,7 @@ class MemoryStore:
             return apply(self.tables, decided, self.clock(), becomes_ready=becomes_ready)
         if not look.lags:
             look.require_held()
-        # See `convergence.db.statements.loading.plans`: in a cluster, a transaction that plans writes each row that it
-        # locks.
+        # As in `convergence.db.statements.loading.plans` for a cluster, a plan writes each row that it locks.
         planned = look.held if isinstance(scope, WholeStack | SeveralStacks) else ()
         ready = apply(
             self.tables, decided, self.clock(), seen=look.tables, written=planned, becomes_ready=becomes_ready
@@ -212,7 +209,7 @@ class MemoryStore:
 
     @contextmanager
     def _looking(self) -> Iterator[Look]:
-        """Yield the rows as one transaction sees them, and release its locks afterwards."""
+        """Give the rows to a transaction, and release its locks afterwards."""
         lag = self.lag()
         older = self._shown(lag)
         mine, held = object(), []
@@ -220,7 +217,7 @@ class MemoryStore:
         def wait(key: RowKey, patient: bool) -> bool:
             self.pause(f'lock {key[0]}')
             if older is not None:
-                return True  # a lock on one server does not lock the row on another one
+                return True  # another server has other locks
             while self._locked.get(key, mine) is not mine:
                 if not patient:
                     return False
@@ -243,12 +240,9 @@ class MemoryStore:
 def _begun(
     look: Look, following: Following, decided: Iterable[Effect]
 ) -> tuple[tuple[str, int], Decision[Any], bool] | None:
-    """Decide about the node that follows a decision.
+    """Return the node that follows, its decision, and True if it becomes ready by this; None without a decision.
 
-    :param decided: the effects that the transaction applies first.
-    :returns: traversal and number of the node, the decision about it, and True if the node becomes ready by the
-        effects; or
-        None if no decision is made.
+    :param decided: the effects that the transaction writes before.
     """
     number, first = following.number, None
     if number is None:

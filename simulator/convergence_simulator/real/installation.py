@@ -1,7 +1,7 @@
-"""Run a scenario against an installation of real processes, and check its result.
+"""Runs a scenario against an installation of real processes, and checks the final state.
 
-The installation decides the order of events; this module does not influence it. It skips verbs that only a simulated
-network or another user can execute, and names them in its answer.
+The installation decides the order of events. Verbs that only a simulated network has, or that this user does not have,
+are left out and named in the result.
 """
 
 from __future__ import annotations
@@ -31,18 +31,15 @@ LEFT_OUT = frozenset(
         *('abandon_stack', 'adopt_stack'),
     }
 )
-"""Verbs that real processes cannot execute."""
+"""Verbs that are not played on real processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RealInstallation:
-    """A running installation, as a scenario uses it.
+    """Running processes, as a scenario uses them.
 
-    :param client: calls the operations, as `convergence.rpc.client.EngineClient` does.
-    :param context: the context of the user, in a project of its own.
-    :param store: reads the rows.
-    :param reality: the simulated cloud.
-    :param processes: kills and pauses processes.
+    :param client: receives the requests, with the methods of `convergence.rpc.client.EngineClient`.
+    :param context: the caller of the requests, with its own project.
     """
 
     client: EngineClient
@@ -54,11 +51,11 @@ class RealInstallation:
 
 @dataclass
 class ExpectedStack:
-    """The permitted results for a stack.
+    """The possible results for a stack.
 
-    :ivar goals: templates. The objects must match one of them at the end. Usually there is one.
-    :ivar before: the goals to which a rollback of the last operation may return.
-    :ivar anything: True if a cancel or a failure permits any result.
+    :ivar goals: templates; one of them has to be real at the end. Usually there is only one.
+    :ivar before: templates of the completed goals that were possible before the last operation.
+    :ivar anything: True if any result is possible after a cancel or a failure.
     """
 
     goals: list[Template]
@@ -67,9 +64,9 @@ class ExpectedStack:
 
 
 class RealUser:
-    """Requests operations, and records the permitted results for each stack.
+    """Sends requests for operations, and records the possible results for each stack.
 
-    :ivar wishes: the permitted results, by the name of the stack in the scenario.
+    :ivar wishes: expected results, by the scenario's name of the stack.
     """
 
     def __init__(self, installation: RealInstallation) -> None:
@@ -80,7 +77,7 @@ class RealUser:
         self.wishes: dict[str, ExpectedStack] = {}
 
     def prefers(self, call: QueuedCall) -> None:
-        """Set an option of the later operations on a stack."""
+        """Set the options of the next operations."""
         name = call.arguments[0]
         if call.verb == 'rollback_on_failure':
             self._rollback.add(name)
@@ -88,7 +85,7 @@ class RealUser:
             self._minutes[name] = call.arguments[1]
 
     def ask(self, call: QueuedCall) -> None:
-        """Request an operation. A refusal because the stack no longer permits it is ignored."""
+        """Request an operation; a request that comes too late has no effect."""
         name = call.arguments[0]
         try:
             match call.verb:
@@ -145,7 +142,7 @@ class RealUser:
         )
 
     def _roll_back(self, name: str) -> None:
-        """Return to the previous goal, by a rollback if there is still time, else by an update."""
+        """Restore the earlier goal: by a rollback if the update is in progress, otherwise by an update."""
         target = self.wishes[name].before or [Template()]
         self.wishes[name] = ExpectedStack(target)
         goal_id = self.stack(name).template_id
@@ -154,13 +151,13 @@ class RealUser:
             in_time = self.stack(name).template_id != goal_id
         except errors.NotSupported:
             in_time = False
-        # After the new goal has been in service, a rollback of a running operation returns to the new goal.
+        # After the new goal was completed, a rollback returns to this goal.
         if not in_time:
             self.wishes[name] = ExpectedStack([target[-1]])
             self._at.client.update_stack(self._at.context, self._identity(name), target[-1].document())
 
     def _certain(self, name: str) -> list[Template]:
-        """The templates of which one is the last good one when the next operation is accepted."""
+        """Return the templates that may be the last completed goal when the next operation is accepted."""
         wish, stack = self.wishes[name], self.stack(name)
         if stack.status is Status.COMPLETE:
             return wish.goals if stack.action is not Action.ROLLBACK else wish.before
@@ -171,24 +168,24 @@ class RealUser:
         return {'disable_rollback': name not in self._rollback, **limited}
 
     def limited(self, name: str) -> bool:
-        """True if operations on a stack may exceed their time limit."""
+        """Return True if operations on a stack may exceed their time limit."""
         return name in self._minutes
 
     def _identity(self, name: str) -> dict[str, Any]:
         return {'stack_id': self._names[name], 'stack_name': name, 'tenant': self._at.context.project_id}
 
     def stack(self, name: str) -> Stack:
-        """The row of a stack."""
+        """Return the row of a stack."""
         return all_rows(self._at.store).stack[self._names[name]]
 
     def busy(self) -> Iterator[str]:
-        """The operations in progress and the owned rows of all stacks."""
+        """Yield a description of each activity in the stacks."""
         tables = all_rows(self._at.store)
         for name, stack_id in self._names.items():
             stack = tables.stack[stack_id]
             if stack.status is Status.IN_PROGRESS:
                 yield f'{name} is {stack.action}_{stack.status}'
-            yield from (f'{row.name} is held' for row in tables.resources_of(stack_id) if row.owner is not None)
+            yield from (f'{row.name} is claimed' for row in tables.resources_of(stack_id) if row.owner is not None)
 
 
 class RealRun(PlayedRun):
@@ -205,7 +202,7 @@ class RealRun(PlayedRun):
     @override
     def _ask(self, call: QueuedCall) -> None:
         if call.verb == 'delete_stack' and call.arguments[1:]:
-            self.left_out.append('leave')  # the rows do not show later which objects were kept
+            self.left_out.append('leave')  # the kept objects cannot be distinguished later
         self._user.ask(call)
 
     @override
@@ -214,7 +211,7 @@ class RealRun(PlayedRun):
 
     @override
     def _look(self) -> None:
-        """Check nothing: the state inside of real processes is not visible."""
+        """Check nothing: the state inside real processes is not observable."""
 
     @override
     def _end(self) -> None:
@@ -230,7 +227,10 @@ class RealRun(PlayedRun):
             self._check_goals((wish.before or [Template()]) if may_have_gone_back else wish.goals, stack.id)
 
     def _check_goals(self, goals: list[Template], stack_id: str) -> None:
-        """Check that the objects match one of the goals. If none matches, raise the violation of the last goal."""
+        """Require that one of the goals is real.
+
+        :raises Violation: none is; the text is about the last goal.
+        """
         for number, goal in enumerate(goals, 1):
             try:
                 verify(self._reality, goal, stack_id)

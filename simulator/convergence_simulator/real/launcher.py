@@ -1,6 +1,6 @@
-"""Start engines, workers and APIs as separate processes, kill them and pause them.
+"""Starts engines, workers and APIs as separate processes, and can crash and freeze them.
 
-For ``convergence-simulate --real``, for measurements and for tests.
+Used by ``convergence-simulate --real``, by measurements and by tests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Sections = Mapping[str, Mapping[str, object]]
 
 KINDS = ('engine', 'worker')
 LIMIT_S = 120.0
-"""Seconds: longer than a process needs to start or to end, even on a busy machine."""
+"""Seconds to wait for a process to start or end; more than it takes on a busy machine."""
 LOOK_S = 0.05
 
 QUICK: Sections = {
@@ -33,11 +33,11 @@ QUICK: Sections = {
         'drain_timeout_s': 5,
     },
 }
-"""Settings with which other processes detect a dead process within seconds."""
+"""Settings with which other processes notice the death of a process within seconds."""
 
 
 def merged(*layers: Sections) -> Sections:
-    """All sections in one mapping. A later layer overrides the options of an earlier one."""
+    """Return all sections; an option of a later layer replaces the same option of earlier ones."""
     whole: dict[str, dict[str, object]] = {}
     for layer in layers:
         for section, options in layer.items():
@@ -46,22 +46,19 @@ def merged(*layers: Sections) -> Sections:
 
 
 def configuration_text(sections: Sections) -> str:
-    """The text of a configuration file."""
+    """Return the content of a configuration file."""
     lines: list[str] = []
     for section, options in sections.items():
         lines.append(f'[{section}]')
-        # A dollar sign would begin a reference to another option.
+        # A single dollar sign would begin a reference to another option.
         lines += [f'{name} = {value}'.replace('$', '$$') for name, value in options.items()]
     return '\n'.join(lines) + '\n'
 
 
 class LaunchedProcess:
-    """One program, with its output in a file of its own.
+    """One program, whose output goes to its own file.
 
-    :param module: the Python module to run, or the last part of the name of a module in ``convergence.cmd``.
-    :param arguments: its command line.
-    :param directory: its working directory, with its log.
-    :param environment: its whole environment.
+    :param module: the Python module to run, or the last part of its name if it is in ``convergence.cmd``.
     """
 
     def __init__(self, module: str, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
@@ -85,25 +82,25 @@ class LaunchedProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The id of the process."""
         return self.popen.pid
 
     def text(self) -> str:
-        """The output so far."""
+        """Return the output of the process so far."""
         return self.log.read_text(errors='replace')
 
     def running(self) -> bool:
-        """True if the process has not ended."""
+        """True until the process ends."""
         return self.popen.poll() is None
 
     def is_ready(self, times: int = 1) -> bool:
-        """True if the output reports at least `times` processes at work: itself, and processes that it has started."""
+        """Return True if the process, or `times` child processes that it started, have reported that they work."""
         return self.text().count('is at work') >= times
 
     def ready(self, times: int = 1) -> None:
-        """Wait until `is_ready`.
+        """Wait until the process works.
 
-        :raises MessagingUnavailable: the process has ended or takes too long. The error contains its output.
+        :raises MessagingUnavailable: the process has ended, or takes too long; the text contains its output.
         """
         ends = time.monotonic() + LIMIT_S
         while not self.is_ready(times):
@@ -118,30 +115,30 @@ class LaunchedProcess:
         self.popen.send_signal(number)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal to the process, wait for its end and return its exit code."""
+        """Send a signal, wait for the end of the process, and return its exit code."""
         self.send(number)
         return self.wait()
 
     def wait(self, limit_s: float = LIMIT_S) -> int:
-        """Wait for the end of the process and return its exit code."""
+        """Wait for the end of the process, and return its exit code."""
         return self.popen.wait(limit_s)
 
     def freeze(self, duration_s: float) -> None:
-        """Stop the process for some seconds and let it continue."""
+        """Stop the process for a while, then let it continue."""
         self.send(signal.SIGSTOP)
         time.sleep(duration_s)
         self.send(signal.SIGCONT)
 
 
 class Launcher:
-    """Engines and workers that share a configuration.
+    """Engines and workers with a common configuration.
 
-    :param directory: for the configuration and the output of the processes.
-    :param sections: the content of the configuration.
-    :param environment: variables to add to the environment of this process.
-    :param special: the module to run instead of engines and workers, with ``engine`` or ``worker`` as first argument.
-    :ivar gone: all processes that have ended.
-    :ivar process: the class of the processes.
+    :param directory: directory for the configuration and the output of the processes.
+    :param sections: the configuration.
+    :param environment: variables that are added to the environment of this process.
+    :param special: module to run in place of engines and workers, with ``engine`` or ``worker`` as first argument.
+    :ivar gone: processes that have ended, on request or not.
+    :ivar process: starts one process.
     """
 
     process: type[LaunchedProcess] = LaunchedProcess
@@ -153,7 +150,7 @@ class Launcher:
         self.environment = os.environ | (environment or {})
         self.special = special
         self.configuration = directory / 'convergence.conf'
-        self.configuration.touch(mode=0o600)  # it contains passwords
+        self.configuration.touch(mode=0o600)  # the file contains passwords
         self.configuration.write_text(configuration_text(sections))
         self.engines: list[LaunchedProcess] = []
         self.workers: list[LaunchedProcess] = []
@@ -162,7 +159,7 @@ class Launcher:
     def launch(self, module: str, *arguments: str, configuration: Path | None = None) -> LaunchedProcess:
         """Start a program, and do not wait for it.
 
-        :param configuration: a file that replaces the common one.
+        :param configuration: a file in place of the common one.
         """
         given = ['--config-file', str(configuration or self.configuration), *arguments]
         if not self.special or module not in KINDS:
@@ -185,17 +182,17 @@ class Launcher:
         )
 
     def of(self, kind: str) -> list[LaunchedProcess]:
-        """The engines or the workers."""
+        """Return the engines, or the workers."""
         return self.engines if kind == 'engine' else self.workers
 
     def running(self) -> list[LaunchedProcess]:
-        """The processes that have not ended."""
+        """Return the processes that have not ended."""
         return [each for each in (*self.workers, *self.engines) if each.running()]
 
     def fill(self, engines: int = 2, workers: int = 3) -> None:
-        """Start processes until that many engines and workers run, and wait until all of them are ready.
+        """Start engines and workers until that many are running.
 
-        :raises MessagingUnavailable: one of them does not start.
+        :raises MessagingUnavailable: a process does not start.
         """
         for kind, count in (('engine', engines), ('worker', workers)):
             processes = self.of(kind)
@@ -206,29 +203,29 @@ class Launcher:
             process.ready()
 
     def crash(self, kind: str) -> None:
-        """Kill the oldest process of a kind and start another one."""
+        """Kill the oldest process of this kind, and start another one."""
         process = self.of(kind).pop(0)
         process.end(signal.SIGKILL)
         self.gone.append(process)
         self.of(kind).append(self.launch(kind))
 
     def freeze(self, kind: str, duration_s: float) -> None:
-        """Stop the oldest process of a kind for some seconds and let it continue."""
+        """Stop the oldest process of this kind for a while, then let it continue."""
         self.of(kind)[0].freeze(duration_s)
 
     def ended(self) -> list[str]:
-        """The processes that have ended by themselves, each with the last line of its output."""
+        """Return the processes that have ended unexpectedly, each with its last line of output."""
         gone = [each for each in (*self.engines, *self.workers) if not each.running()]
-        return [f'{each.module}: {(each.text().splitlines() or ["no output"])[-1]}' for each in gone]
+        return [f'{each.module}: {(each.text().splitlines() or ["without output"])[-1]}' for each in gone]
 
     def logs(self) -> str:
-        """The output of all processes."""
+        """Return the output of all processes."""
         return '\n'.join(each.text() for each in (*self.engines, *self.workers, *self.gone))
 
     def stop(self, limit_s: float = LIMIT_S) -> list[tuple[str, int]]:
-        """End all processes regularly. Kill a process that takes longer than `limit_s` seconds.
+        """End all processes, gracefully within the limit. Return program and exit code of each.
 
-        :returns: program and exit code of each process that was running.
+        Processes that do not end in time are killed.
         """
         running = self.running()
         for process in running:
