@@ -36,8 +36,7 @@ class SimulateOptions:
     :param alternate: True to run every other seed without faults.
     :param time_s: duration of all runs in seconds, or None to run everything once.
     :param story: the form in which the story of each run is printed. With None, the story of a failure is printed in
-        all
-        forms, and no other.
+        all forms, and no other.
     """
 
     paths: tuple[Path, ...]

@@ -52,8 +52,7 @@ class PhysicalObject:
     :ivar was: the actual properties before the latest update.
     :ivar has_address: True if it is reachable under its name. Some types allow that for one object of a name only.
     :ivar denied: True if the call that created it reported that it created nothing. A search then always finds it,
-        however
-        new it is: a type may be wrong in one of the two answers, but not in both.
+        however new it is: a type may be wrong in one of the two answers, but not in both.
     """
 
     id: str
@@ -152,8 +151,7 @@ class Reality:
     :ivar harmed: the objects that another user has harmed since their stacks changed them last, by id.
     :ivar ever_harmed: ids of all objects that were ever harmed.
     :ivar harmed_again: names of resources with their types. Another user harms their objects in the same way again
-        after
-        each change by the stack.
+        after each change by the stack.
     :ivar now: returns the time on the simulated clock.
     :ivar pause: called at each point at which a call to a real service could be interrupted.
     :ivar block: called with the seconds for which a call does not return, or with None for ever.

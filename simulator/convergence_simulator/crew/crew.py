@@ -221,8 +221,7 @@ class Crew:
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Send the check of a node to a worker: once, twice or not at all. Send nothing after the run has ended,
-        because an
-        ending worker would forward it to another one."""
+        because an ending worker would forward it to another one."""
         for _ in range(0 if self._over.is_set() else self._copies()):
             worker = self.workers[self.moments.below(len(self.workers))]
             if not worker.store.dead:

@@ -43,8 +43,7 @@ class SeenSoFar:
     """Facts collected from all snapshots of a run; see `convergence_simulator.world.place.Memories`.
 
     Much can happen between two snapshots. So a goal counts as reached if the rows say so, which a simulated world does
-    not
-    trust.
+    not trust.
     """
 
     templates: dict[str | None, Template] = field(default_factory=lambda: {None: Template()})
