@@ -1,4 +1,4 @@
-"""Groups and their scaling policies: the resource types of production, on the simulated clock."""
+"""Groups and the policies that scale them: the types of production, on the simulated clock."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from convergence_simulator.cloud.trees import COUNTED, FOR_EVER_S, GROUP, POLICY
 
 
 class SimulatedGroup(AutoScalingGroup):
-    """A group whose number of members changes with signals."""
+    """A group whose size is set by signals."""
 
-    untold_s = FOR_EVER_S  # as in all simulated stacks
+    untold_s = FOR_EVER_S  # as for all simulated stacks
 
 
 class SimulatedCountedGroup(ResourceGroup):
-    """A group with the number of members that its template sets, less the members that a user removed."""
+    """A group whose size is set by its template, without the members that a user has removed."""
 
     untold_s = FOR_EVER_S
 
@@ -31,7 +31,7 @@ class SimulatedPolicy(ScalingPolicy):
 
     @override
     def create(self, call: Call[Any]) -> Answer:
-        """Create it without an address, because the key in an address would differ in each run."""
+        """Create the policy without an address: an address has a key, which would be different in each run."""
         return Done(call.resource_id)
 
 
@@ -40,6 +40,6 @@ GROUPS: Mapping[str, tuple[str, type[ResourceType[Any]]]] = {
     'CountedGroup': (COUNTED, SimulatedCountedGroup),
     'Policy': (POLICY, SimulatedPolicy),
 }
-"""The group types: the name in scenarios, the type name and the class."""
+"""For each name in scenarios: the name of the resource type, and its class."""
 WITH_MEMBERS = frozenset({'Group', 'CountedGroup'})
-"""The entries of `GROUPS` that have members."""
+"""Names, in scenarios, of the types that have members."""

@@ -1,4 +1,4 @@
-"""A simulated cloud: its objects, and the behaviour of its services."""
+"""A simulated cloud: the objects that really exist, and the behaviour of its services."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from convergence.resources.contract import FinalFailure, TransientFailure
 from convergence.values import replace
 
 TYPE = 'Convergence::Simulated::Thing'
-"""The resource type of most scenarios. `convergence_simulator.cloud.sorts` has the others."""
+"""The resource type of most scenarios; `convergence_simulator.cloud.sorts` has the others."""
 NOBODY = ''
-"""Stands for the stack of an object that belongs to no stack, or to none any more."""
+"""In place of the id of a stack: the object belongs to no stack, or no longer does."""
 
 
 class PhysicalId(str):
-    """A physical id. Scenarios also use it as the attribute ``uuid`` of a row."""
+    """A physical id. In scenarios it also has an attribute, as a row does."""
 
     __slots__ = ()
 
@@ -29,8 +29,7 @@ class PhysicalId(str):
 
 
 class Harm(StrEnum):
-    """Harm that another user does to an object: changes a property, makes the object unusable (``ILL``), or removes
-    it."""
+    """Changes of an object by an outsider: a property changes, the object becomes unusable, or it is removed."""
 
     CHANGED = 'CHANGED'
     ILL = 'ILL'
@@ -39,20 +38,19 @@ class Harm(StrEnum):
 
 @dataclass(eq=False)
 class PhysicalObject:
-    """One object of the simulated cloud.
+    """One object that exists.
 
-    :ivar properties: the properties of its creation or of its latest update.
-    :ivar asleep: True if it is suspended, so that it cannot be changed.
+    :ivar properties: properties from its creation or its last update.
+    :ivar asleep: True while it is suspended; then it cannot be changed.
     :ivar kind: the resource type that created it.
-    :ivar made_at: the time of its creation on the simulated clock.
-    :ivar key: the key that its type has chosen for it.
+    :ivar made_at: time of its creation on the simulated clock.
+    :ivar key: the key that its type has chosen.
     :ivar ill: True if it is unusable.
-    :ivar before: the previous properties that the caller of the latest update stated, if they differed from the actual
-        ones.
-    :ivar was: the actual properties before the latest update.
-    :ivar has_address: True if it is reachable under its name. Some types allow that for one object of a name only.
-    :ivar denied: True if the call that created it reported that it created nothing. A search then always finds it,
-        however new it is: a type may be wrong in one of the two answers, but not in both.
+    :ivar before: properties that the last update assumed, if they were wrong; otherwise None.
+    :ivar was: its real properties at that time.
+    :ivar has_address: True if it is reachable under its name; of some types only one object of a name is.
+    :ivar denied: True if its creation reported that no object was created. Then a search finds the object at any age: a
+        type may be wrong about one of the two, not about both.
     """
 
     id: str
@@ -73,9 +71,9 @@ class PhysicalObject:
 
 @dataclass(frozen=True, slots=True)
 class HarmedObject:
-    """An object that another user has harmed.
+    """An object that an outsider has changed.
 
-    :param left: the properties that its stack had given it.
+    :param left: the properties that its stack set last.
     """
 
     thing: PhysicalObject
@@ -84,7 +82,7 @@ class HarmedObject:
 
 
 class Question(StrEnum):
-    """Questions to a service, besides actions."""
+    """Calls to a service that are no actions."""
 
     FIND = 'FIND'
     OBSERVE = 'OBSERVE'
@@ -93,7 +91,7 @@ class Question(StrEnum):
 
 
 class Mishap(StrEnum):
-    """Failures of an action or of a question."""
+    """Ways in which an action of a resource, or another call, may fail."""
 
     FAILS = 'FAILS'
     RAISES = 'RAISES'
@@ -110,15 +108,15 @@ class Mishap(StrEnum):
 
 @dataclass
 class Behaviour:
-    """How a resource behaves.
+    """The behaviour of a resource.
 
     :ivar takes_s: duration of each action, in seconds of virtual time.
-    :ivar every_s: seconds between two polls, or None for a single poll at the end.
-    :ivar mishap: the failure. If `action` is given, only that action fails.
-    :ivar after: number of times that the action succeeds first.
-    :ivar times: number of failures, or None for no limit.
-    :ivar blocks_s: seconds for which a blocking call does not return, or None for ever.
-    :ivar lies_s: seconds after a creation in which a service that lies does not know the object.
+    :ivar every_s: seconds between polls of an action; None for one poll at the end.
+    :ivar mishap: the failure; it affects only the action `action` if that is given.
+    :ivar after: number of successful actions before the first failure.
+    :ivar times: number of failures; None for no limit.
+    :ivar blocks_s: seconds for which a call blocks; None for ever.
+    :ivar lies_s: age, in seconds, at which a lying service knows a new object.
     """
 
     takes_s: float = 0.0
@@ -133,28 +131,24 @@ class Behaviour:
 
 @dataclass
 class Reality:
-    """All objects of the simulated cloud, and counts of the actions on them.
+    """The objects that really exist, and counts of all actions.
 
-    :ivar behaviours: the behaviour of a resource in actions, by its name.
-    :ivar counts: the number of actions and questions so far, by resource name and action or question.
-    :ivar made: the number of objects created under each token.
-    :ivar answers: the behaviour of a resource when its service answers a question.
-    :ivar kept: the properties that a snapshot keeps of an object, by the id of the snapshot and of the object.
-    :ivar untold: ids of objects that no row can lead to: their type cannot find them, and an event has warned the user.
-    :ivar told_gone: ids of objects that a service has reported as not existing.
-    :ivar mishaps: number of failures so far.
-    :ivar vanished: True if another user has removed an object.
-    :ivar mended: True if nothing fails any more, not even an action whose failure was planned.
-    :ivar late: the last action on an object by a worker that had lost its claim by then. No service can refuse it.
-    :ivar too_late: keys of two rows. The deletion of the first could begin before the engine knew of the second, which
-        was built on it.
-    :ivar harmed: the objects that another user has harmed since their stacks changed them last, by id.
-    :ivar ever_harmed: ids of all objects that were ever harmed.
-    :ivar harmed_again: names of resources with their types. Another user harms their objects in the same way again
-        after each change by the stack.
-    :ivar now: returns the time on the simulated clock.
-    :ivar pause: called at each point at which a call to a real service could be interrupted.
-    :ivar block: called with the seconds for which a call does not return, or with None for ever.
+    :ivar answers: behaviour of a resource in calls that are no actions.
+    :ivar kept: properties that snapshots contain, by the ids of snapshot and object.
+    :ivar untold: objects that are untracked: their type cannot find them, and an event has reported that to the user.
+    :ivar told_gone: ids of objects that a call has reported as not existing.
+    :ivar mishaps: number of all failures.
+    :ivar vanished: True if an outsider has removed an object.
+    :ivar mended: True if nothing fails any more, including actions in progress.
+    :ivar late: the last action on each object by a process that had lost its row; no service can refuse it.
+    :ivar too_late: ids of two rows: the deletion of the first could begin before the second, which depends on it, was
+        known.
+    :ivar harmed: objects that an outsider has changed since the last action of their stacks, by id.
+    :ivar ever_harmed: ids of all objects that were ever changed by an outsider.
+    :ivar harmed_again: names and types of resources whose objects the outsider changes again after each creation or
+        update.
+    :ivar pause: called at points where a call to a real service could be interrupted.
+    :ivar block: called where a call blocks, with the seconds or None for ever.
     :ivar changed: called after each change with the action and the object.
     """
 
@@ -180,11 +174,11 @@ class Reality:
     changed: Callable[[Action, PhysicalObject], None] = lambda action, thing: None
 
     def resources_by_logical_name(self, name: str) -> dict[str, PhysicalObject]:
-        """The objects of a resource name, by physical id."""
+        """Return the objects of a resource name, by physical id."""
         return {PhysicalId(key): thing for key, thing in self.objects.items() if thing.name == name}
 
     def all_resources(self) -> dict[str, PhysicalObject]:
-        """All objects, by physical id."""
+        """Return all objects, by physical id."""
         return {PhysicalId(key): thing for key, thing in self.objects.items()}
 
     def create(
@@ -202,18 +196,16 @@ class Reality:
         return thing
 
     def goes_wrong(self, name: str, action: Action) -> Mishap | None:
-        """Count an action of a resource, and return its failure this time, or None."""
+        """Count an action of a resource, and return the failure that it has this time, or None."""
         behaviour = self.behaviours.get(name)
         if behaviour is None or behaviour.mishap is None or behaviour.action not in (None, action):
             return None
         return self._counted(name, action, behaviour)
 
     def ask(self, name: str, question: Question) -> float:
-        """Answer a question about a resource, or fail as its behaviour says.
+        """Count a call that is no action; it may fail in any way.
 
-        :returns: seconds after a creation in which the service does not know the object.
-        :raises FinalFailure: the question fails.
-        :raises TransientFailure: the service is too busy.
+        :returns: age, in seconds, at which the called service knows an object.
         """
         self.pause(question.lower())
         behaviour = self.answers.get((name, question))
@@ -226,7 +218,7 @@ class Reality:
             case Mishap.FAILS:
                 raise FinalFailure(f'{question} of {name} fails')
             case Mishap.RAISES:
-                raise SystemExit(f'{question} of {name} raises an unexpected exception')
+                raise SystemExit(f'{question} of {name} raises something unheard of')
             case Mishap.BUSY:
                 raise TransientFailure(f'{name} is too busy for {question}')
             case Mishap.LIES:
@@ -244,40 +236,39 @@ class Reality:
         return behaviour.mishap
 
     def behave(self, name: str, behaviour: Behaviour) -> None:
-        """Set the behaviour of a resource from now on."""
+        """Set the behaviour of a resource in actions, from now on."""
         self.behaviours[name] = behaviour
         for key in [key for key in self.counts if key[0] == name and (name, key[1]) not in self.answers]:
             del self.counts[key]
 
     def answer(self, name: str, question: Question, behaviour: Behaviour) -> None:
-        """Set the behaviour of a resource in answers to a question from now on."""
+        """Set the behaviour of a resource in another call, from now on."""
         self.answers[name, question] = behaviour
         self.counts.pop((name, question), None)
 
     def behaves_well(self) -> None:
-        """End all failures and forget past ones."""
+        """Stop all failures, and reset their counts."""
         self.behaviours.clear()
         self.answers.clear()
         self.harmed_again.clear()
         self.mishaps, self.vanished, self.mended = 0, False, True
 
     def clear(self) -> None:
-        """Forget all objects and their history."""
+        """Remove all objects and all records of them."""
         for kept in (self.objects, self.behaviours, self.counts, self.made, self.answers, self.kept):
             kept.clear()
 
     def vanish(self, name: str) -> None:
-        """Remove the objects of a resource name, as another user would."""
+        """Remove the objects of a resource name, as an outsider."""
         self.vanished = True
         for key in self.resources_by_logical_name(name):
             self.mishaps += 1
             del self.objects[key]
 
-    # --- harm by other users ----------------------------------------------------------------------------------
+    # --- changes by an outsider -------------------------------------------------------------------------------
 
     def harm(self, thing: PhysicalObject, harm: Harm) -> None:
-        """Harm an object as another user would. An object without a changeable property becomes unusable instead of
-        changed."""
+        """Change an object, as an outsider. An object without a changeable property becomes unusable instead."""
         known = self.harmed.get(thing.id)
         left = known.left if known is not None else dict(thing.properties)
         names = sorted(name for name, value in thing.properties.items() if '!' not in name and value is not None)
@@ -288,12 +279,12 @@ class Reality:
         elif harm is Harm.ILL or not names:
             thing.ill, harm = True, Harm.ILL
         else:
-            # Each value is new, so that a comparison cannot take it for a value seen earlier.
+            # Each value is new, so that an observation never mistakes it for an earlier one.
             thing.properties = {**thing.properties, names[0]: f'changed {self.mishaps} times'}
         self.harmed[thing.id] = HarmedObject(thing, Harm.ILL if thing.ill and harm is Harm.CHANGED else harm, left)
 
     def left(self, thing: PhysicalObject) -> None:
-        """Record that a stack has created or changed an object, which undoes earlier changes by other users."""
+        """Record that a stack created or updated an object. This overwrites earlier changes by an outsider."""
         if thing.ill:
             self.harmed[thing.id] = HarmedObject(thing, Harm.ILL, dict(thing.properties))
         else:
@@ -303,7 +294,7 @@ class Reality:
             self.harm(thing, again)
 
     def as_left(self, keys: Collection[str]) -> Reality:
-        """The cloud as it would be without the harm to some objects."""
+        """Return the cloud as it would be without an outsider's changes of these objects."""
         if not keys:
             return self
         harmed = {key: self.harmed[key] for key in keys}
@@ -312,10 +303,10 @@ class Reality:
 
 
 def is_of(row: Resource, thing: PhysicalObject) -> bool:
-    """True if an object belongs to a row: the row has its token, or names it."""
+    """Return True if the row has created the object with its token, or names it."""
     return row.token == thing.token if row.token is not None else row.physical_id == thing.id
 
 
 def may_find(row: Resource, thing: PhysicalObject) -> bool:
-    """True if a row leads to an object by its token, and by the key chosen for it if there is one."""
+    """Return True if the row can find the object: by its token, and by the chosen key if there is one."""
     return is_of(row, thing) and thing.key in ('', row.data.get('key'))

@@ -1,8 +1,7 @@
-"""The resource types of the simulated cloud: one for each behaviour of a real service.
+"""The resource types of the simulated cloud, one for each sort of service.
 
-Services differ in the questions that they answer after a crash. Some find an object by its token, some refuse a second
-creation under one token, some do neither. Some show the state of their objects, some do not. Some give an object its id
-late, or never.
+Services offer different help after a crash. Some find an object by its token; some refuse a second creation with the
+same token; some do neither. Some let objects be observed, some do not. Some report the id of an object late, or never.
 """
 
 from __future__ import annotations
@@ -29,40 +28,40 @@ from convergence_simulator.cloud.things import Thing, ThingProperties
 
 
 class Unfindable(Thing):
-    """A type that cannot find objects by token, but observes objects by id."""
+    """Cannot find an object by its token; an object with a known id can be observed."""
 
     type_name = 'Convergence::Simulated::Unfindable'
 
     @override
     def implements(self, hook: str) -> bool:
-        """Return False for `find`, as if this type did not define it."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
 
 class Blind(Unfindable):
-    """A type that can neither find nor observe its objects."""
+    """Offers no query at all."""
 
     type_name = 'Convergence::Simulated::Blind'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Return None: the state is unknown."""
+        """Return None: objects are not observable."""
         return None
 
 
 class Unobservable(Thing):
-    """A type that finds its objects by token, but cannot observe them."""
+    """Finds objects by token, but cannot observe them."""
 
     type_name = 'Convergence::Simulated::Unobservable'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Return None: the state is unknown."""
+        """Return None: objects are not observable."""
         return None
 
 
 class Enforced(Unfindable):
-    """A type whose service answers a second creation under one token with the first object."""
+    """Answers a second creation with the same token with the object of the first one; cannot find objects by token."""
 
     type_name = 'Convergence::Simulated::Enforced'
     token_enforced = True
@@ -76,7 +75,7 @@ class Enforced(Unfindable):
 
 
 class Both(Thing):
-    """A type that finds its objects by token, and creates one object per token only."""
+    """Finds objects by token, and creates only one object with each token."""
 
     type_name = 'Convergence::Simulated::Both'
     token_enforced = True
@@ -90,18 +89,18 @@ class Both(Thing):
 
 
 class EnforcedBlind(Enforced):
-    """A type without `find` and `observe`. Only a repeated creation under a token shows its object."""
+    """Offers no query: only a second creation with the same token returns the object."""
 
     type_name = 'Convergence::Simulated::EnforcedBlind'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Return None: the state is unknown."""
+        """Return None: objects are not observable."""
         return None
 
 
 class Cancellable(Thing):
-    """A type that stops a running action on request."""
+    """Stops an action in progress on request."""
 
     type_name = 'Convergence::Simulated::Cancellable'
 
@@ -112,13 +111,13 @@ class Cancellable(Thing):
 
 
 class Keeper(Thing):
-    """A type that keeps copies of its objects."""
+    """Keeps copies of its objects for snapshots."""
 
     type_name = 'Convergence::Simulated::Keeper'
 
     @override
     def snapshot(self, call: Call[ThingProperties], snapshot_id: str) -> Answer:
-        """Keep a copy of an object. Repeated calls with one snapshot id keep one copy."""
+        """Copy the object. Repeated calls with the same id create one copy only."""
         mishap = self._begin(call, Action.SNAPSHOT)
         thing = self._existing(call)
         self._reality.kept[snapshot_id, thing.id] = dict(thing.properties)
@@ -133,14 +132,14 @@ class Keeper(Thing):
 
 
 class Listener(Thing):
-    """A type whose creation is complete when a signal arrives."""
+    """Completes its creation when it receives a signal."""
 
     type_name = 'Convergence::Simulated::Listener'
     takes_signals = True
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Create it, and wait for a signal."""
+        """Create the object, and wait for a signal."""
         answer = super().create(call)
         return InProgress({'listens': True}, call.physical_id or answer.physical_id, poll_after_s=30.0)
 
@@ -156,13 +155,13 @@ class Listener(Thing):
 
 
 class NamedLater(Thing):
-    """A type that returns the physical id only at the end of the creation."""
+    """Reports the id of an object only at the end of its creation."""
 
     type_name = 'Convergence::Simulated::NamedLater'
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Begin the creation, without an id."""
+        """Begin the creation without an id."""
         answer = super().create(call)
         return replace(answer, physical_id=None) if isinstance(answer, InProgress) else InProgress({}, poll_after_s=1.0)
 
@@ -176,19 +175,19 @@ class NamedLater(Thing):
 
 
 class EnforcedLater(NamedLater, Enforced):
-    """The same without `find`: only a second creation under its token leads to the object, when it exists."""
+    """Reports the id late, and cannot find objects: only a second creation with the same token returns the id."""
 
     type_name = 'Convergence::Simulated::EnforcedLater'
 
 
 class Chosen(Thing):
-    """A type that chooses a key for each object and records it before it uses it. `find` needs this key."""
+    """Chooses a key for each object, which is the only way to find it. The key is recorded before it is used."""
 
     type_name = 'Convergence::Simulated::Chosen'
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Choose a key, record it, create the object."""
+        """Choose and record a key, then create the object."""
         if 'key' in call.data:
             return super().create(call)
         data = {'key': f'{call.token} {self._reality.now()}'}
@@ -207,24 +206,24 @@ class Chosen(Thing):
 
 
 class Prepared(Chosen):
-    """The same, but chooses the key in a step of its own before the creation."""
+    """Chooses the key in a separate step before the creation."""
 
     type_name = 'Convergence::Simulated::Prepared'
 
     @override
     def prepare(self, call: Call[ThingProperties]) -> Mapping[str, Json]:
-        """Choose a key."""
+        """Choose the key."""
         self._reality.pause('prepare')
         return {'key': f'{call.token} {self._reality.now()}'}
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Create the object under the key that `prepare` chose."""
+        """Create the object with the chosen key."""
         return Thing.create(self, call)
 
 
 class Exclusive(Thing):
-    """A type that allows one object of a name only: the old one is deleted before a new one is created."""
+    """Allows one object of a name only: the old object must be deleted before the new one is created."""
 
     type_name = 'Convergence::Simulated::Exclusive'
     delete_before_create = True
@@ -233,15 +232,14 @@ class Exclusive(Thing):
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
         for other in self._reality.objects.values():
             if (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id):
-                # A retained object that is unusable still blocks its replacement.
+                # An unusable object that was retained blocks its replacement.
                 self._reality.mishaps += other.ill
                 raise ForeignObject(f'{other.id} has the name already')
         return super()._make(call)
 
 
 class Addressed(Thing):
-    """A type whose address belongs to one object of a name. The old object releases it before its replacement is
-    created."""
+    """Gives an address to one object of a name, and an object needs it: the old object must release it first."""
 
     type_name = 'Convergence::Simulated::Addressed'
     _taken: type[Exception] = TransientFailure
@@ -253,7 +251,7 @@ class Addressed(Thing):
 
     @override
     def update(self, call: Call[ThingProperties]) -> Answer:
-        """Change it in place. It has the address afterwards, even if it had released it."""
+        """Update in place, and take the address back if it was lost."""
         self._take(call)
         return super().update(call)
 
@@ -269,7 +267,7 @@ class Addressed(Thing):
 
     @override
     def reclaim(self, call: Call[ThingProperties]) -> None:
-        """Take the address again."""
+        """Take the address back."""
         self._begin(call, Action.UPDATE)
         self._take(call)
         self._reality.pause('took back')
@@ -288,9 +286,9 @@ class Addressed(Thing):
 
 
 class EnforcedAddressed(Addressed):
-    """The same without `find`: only a second creation under its token shows its object.
+    """Has addresses, and cannot find objects: only a second creation with the same token returns the object.
 
-    If another object has the address, the refusal proves that no object has the token.
+    If another object has the address, no object was created with the token.
     """
 
     type_name = 'Convergence::Simulated::EnforcedAddressed'
@@ -299,7 +297,7 @@ class EnforcedAddressed(Addressed):
 
     @override
     def implements(self, hook: str) -> bool:
-        """Return False for `find`, as if this type did not define it."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
     @override
@@ -311,18 +309,18 @@ class EnforcedAddressed(Addressed):
 
 
 class Nameless(Thing):
-    """A type whose objects have no id. The token finds them."""
+    """Creates objects without id, which are found by their token."""
 
     type_name = 'Convergence::Simulated::Nameless'
 
     @override
     def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """Return `Done` if the object exists, else None."""
+        """Return `Done` without an id if the object exists, None otherwise."""
         return Done() if super().find(call) is not None else None
 
     @override
     def reference_id(self, call: Call[ThingProperties]) -> str | None:
-        """The id by which the rules of the simulator know the object."""
+        """Return the id that the rules of the simulator use."""
         return self._of_token(call).id
 
     @override
@@ -341,25 +339,25 @@ class Nameless(Thing):
 
 
 class Traceless(Nameless):
-    """A type whose objects have no id and cannot be found by token."""
+    """Creates objects without id, and cannot find an object until its creation is known to have succeeded."""
 
     type_name = 'Convergence::Simulated::Traceless'
 
     @override
     def implements(self, hook: str) -> bool:
-        """Return False for `find`, as if this type did not define it."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
 
 class EnforcedNameless(Nameless):
-    """A type whose objects have no id and cannot be found. A second creation under one token creates nothing."""
+    """Creates objects without id, and cannot find them; a second creation with the same token creates nothing."""
 
     type_name = 'Convergence::Simulated::EnforcedNameless'
     token_enforced = True
 
     @override
     def implements(self, hook: str) -> bool:
-        """Return False for `find`, as if this type did not define it."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
     @override
@@ -378,16 +376,16 @@ SORTS: Mapping[str, type[Thing]] = {
         *(Both, EnforcedBlind, EnforcedLater, EnforcedNameless, EnforcedAddressed),
     )
 }
-"""The types by their names in scenarios."""
+"""The types, by their names in scenarios."""
 ENFORCED = frozenset(
     kind.type_name for kind in SORTS.values() if kind.token_enforced and kind.implements is not Thing.implements
 )
-"""Names of types without `find` that create one object per token only."""
+"""Names of types that cannot find objects, but create only one object with each token."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name, Traceless.type_name})
-"""Names of types without `find`: after an interrupted creation, it stays unknown if there is an object."""
+"""Names of types that cannot find objects: the result of an interrupted creation stays unknown."""
 WITHOUT_ID = frozenset({Nameless.type_name, Traceless.type_name, EnforcedNameless.type_name})
 """Names of types whose objects have no id."""
 ADDRESSED = frozenset({Addressed.type_name, EnforcedAddressed.type_name})
-"""Names of types whose address belongs to one object of a name."""
+"""Names of types that give an address to one object of a name."""
 UNSEEN = frozenset({Blind.type_name, Unobservable.type_name, EnforcedBlind.type_name, *WITHOUT_ID})
-"""Names of types whose objects an observer cannot observe."""
+"""Names of types whose objects cannot be observed."""

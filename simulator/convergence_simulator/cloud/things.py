@@ -29,14 +29,13 @@ from convergence_simulator.cloud.reality import NOBODY, TYPE, Behaviour, Mishap,
 
 @dataclass(frozen=True)
 class ThingProperties:
-    """Any properties that a scenario sets."""
+    """Any properties."""
 
     values: dict[str, Json] = remaining(description='Any property.')  # noqa: RUF009 - makes a field
 
 
 class AtRest(ResourceType[ThingProperties]):
-    """Operations that do not change the properties of an object. The subclass defines how each action begins and
-    ends."""
+    """Actions that do not change the properties of an object. Subclasses define how an action begins and ends."""
 
     _reality: Reality
     _begin: Callable[[Call[ThingProperties], Action], Mishap | None]
@@ -45,18 +44,18 @@ class AtRest(ResourceType[ThingProperties]):
 
     @override
     def check(self, call: Call[ThingProperties]) -> Answer:
-        """Fail if the object does not exist."""
+        """Require that the object exists."""
         mishap = self._begin(call, Action.CHECK)
         return self._end(call, mishap, self._existing(call).id)
 
     @override
     def suspend(self, call: Call[ThingProperties]) -> Answer:
-        """Suspend it, so that it cannot be changed."""
+        """Suspend the object; it cannot be changed from now on."""
         return self._rest(call, Action.SUSPEND, asleep=True)
 
     @override
     def resume(self, call: Call[ThingProperties]) -> Answer:
-        """Resume it, so that it can be changed."""
+        """Resume the object; it can be changed again."""
         return self._rest(call, Action.RESUME, asleep=False)
 
     def _rest(self, call: Call[ThingProperties], action: Action, *, asleep: bool) -> Answer:
@@ -80,15 +79,15 @@ class Thing(AtRest):
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Create it. The id is known only when the call returns, so a crash in between loses it."""
+        """Create the object. Its id is known when the call returns, so a crash before that loses the id."""
         reality = self._reality
         mishap = self._begin(call, Action.CREATE)
         thing = self._make(call)
         reality.pause('created')
         self._linger(call, mishap)
         if mishap is Mishap.FAILS_SILENTLY:
-            # A type with `find` may wrongly report that nothing was created, because the engine searches once. A type
-            # without `find` must report that the outcome is unknown.
+            # Only a type with `find` may deny the creation wrongly, because the engine searches once. Other types must
+            # report an unknown outcome.
             tells = self.implements('find') and (call.name, Question.FIND) not in reality.answers
             error = FinalFailure if tells else OutcomeUnknown
             thing.denied = tells
@@ -97,7 +96,7 @@ class Thing(AtRest):
 
     @override
     def update(self, call: Call[ThingProperties]) -> Answer:
-        """Change it in place."""
+        """Update the object in place."""
         mishap = self._begin(call, Action.UPDATE)
         thing = self._existing(call)
         if thing.asleep:
@@ -115,7 +114,7 @@ class Thing(AtRest):
 
     @override
     def delete(self, call: Call[ThingProperties]) -> Answer:
-        """Remove it."""
+        """Delete the object."""
         mishap = self._begin(call, Action.DELETE)
         thing = self._existing(call)
         behaviour = self._reality.behaviours.get(call.name)
@@ -131,7 +130,7 @@ class Thing(AtRest):
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Return `Done` when the duration of the action is over and nothing hangs."""
+        """Return `Done` after the duration of the action; never for an action that hangs."""
         self._reality.pause('poll')
         until, now = progress.get('until'), self._reality.now()
         behaviour = self._reality.behaviours.get(call.name)
@@ -153,7 +152,7 @@ class Thing(AtRest):
 
     @override
     def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """Find the object that was created under the token."""
+        """Return the object that was created with the token."""
         unknown_s = self._reality.ask(call.name, Question.FIND)
         for thing in self._reality.objects.values():
             is_known = thing.denied or self._reality.now() - thing.made_at >= unknown_s
@@ -163,7 +162,7 @@ class Thing(AtRest):
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Return the state of the object."""
+        """Return the properties of the object."""
         unknown_s = self._reality.ask(call.name, Question.OBSERVE)
         thing = self._existing(call)
         if self._reality.now() - thing.made_at < unknown_s:
@@ -179,7 +178,7 @@ class Thing(AtRest):
 
     @override
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
-        """Return the property of that name."""
+        """Return the property of this name."""
         self._reality.ask(call.name, Question.ATTRIBUTE)
         thing = self._reality.objects.get(call.physical_id or '')
         of_others = thing is not None and thing.stack_id == NOBODY
@@ -200,7 +199,7 @@ class Thing(AtRest):
         if mishap is Mishap.FAILS:
             raise FinalFailure(f'{action} of {call.name} fails')
         if mishap is Mishap.RAISES:
-            raise SystemExit(f'{action} of {call.name} raises an unexpected exception')
+            raise SystemExit(f'{action} of {call.name} raises something unheard of')
         if mishap is Mishap.BUSY:
             raise TransientFailure(f'{call.name} is busy')
         if mishap is Mishap.NEEDS_REPLACEMENT and not self._reality.behaviours[call.name].takes_s:
@@ -208,7 +207,7 @@ class Thing(AtRest):
         return mishap
 
     def _linger(self, call: Call[ThingProperties], mishap: Mishap | None) -> None:
-        """Block after the work is done, if the failure is of that kind."""
+        """Block the call after the action is done, if the mishap says so."""
         if mishap is Mishap.BLOCKS_AFTERWARDS:
             self._reality.block(self._reality.behaviours[call.name].blocks_s)
 

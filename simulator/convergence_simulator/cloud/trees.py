@@ -26,32 +26,32 @@ POLICY = 'Convergence::Simulated::Policy'
 NESTING = frozenset({STACK, GROUP, COUNTED})
 """The types whose objects are stacks."""
 TEMPLATE = 'template'
-"""The property that contains the template of a nested stack, as text. References in it stay inside the nested stack."""
+"""Property with the template of a nested stack as text. References in it are inside the nested stack."""
 FOR_EVER_S = 1e6
-"""A time in seconds that is longer than any run."""
+"""A time, in seconds, that is longer than any run."""
 
 
 class SimulatedStack(NestedType[ThingProperties]):
-    """A nested stack. Its properties besides the template only make it depend on the resources to which they refer."""
+    """A nested stack. Its other properties only make it depend on the resources to which they refer."""
 
     Properties = ThingProperties
     Attributes = AnyAttribute
-    untold_s = FOR_EVER_S  # no query replaces a lost message here: the sweeper has to find it
+    untold_s = FOR_EVER_S  # no poll without a notification: a run has to notice a lost one
 
     @override
     def wanted(self, call: Call[ThingProperties], context: NestingContext) -> DesiredStack:
-        """The template in its properties."""
+        """Return the template of the nested stack."""
         document: dict[str, Json] = json.loads(str(call.properties.values[TEMPLATE]))
         return DesiredStack(document)
 
     @override
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
-        """Return the property of that name."""
+        """Return the property of this name."""
         return call.properties.values.get(name)
 
 
 def child_of(tables: Tables, row: Resource) -> Stack | None:
-    """The stack that is the object of a row, or None if it does not exist or is deleted."""
+    """Return the stack that is the object of a row, unless it is deleted."""
     if row.type not in NESTING or row.token is None:
         return None
     stack = tables.stack.get(row.token)
@@ -59,6 +59,6 @@ def child_of(tables: Tables, row: Resource) -> Stack | None:
 
 
 def children(tables: Tables, stack_id: str) -> Mapping[str, Stack]:
-    """The nested stacks of one level below a stack that are not deleted, by the name of their resource."""
+    """Return the nested stacks that are not deleted, by the names of their resources."""
     rows = [row for row in tables.resource.values() if row.stack_id == stack_id]
     return {row.name: child for row in rows if (child := child_of(tables, row)) is not None}

@@ -1,7 +1,7 @@
-"""The ownership of objects of the simulated cloud, derived from the commits of many threads in any order.
+"""Tracks the stack to which each object belongs, from the commits of many threads, in any order.
 
-In a simulated world, `convergence_simulator.rules.objects` and `convergence_simulator.rules.checker` know the rows
-before and after each commit. Here only the view of the committing thread is known.
+In a simulated world `convergence_simulator.rules.objects` and `convergence_simulator.rules.checker` know the rows
+before and after each commit. Here only the rows that the committing thread has read are known.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from convergence.core import effects
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
 from convergence.core.model import Action, DeletionPolicy
+from convergence.core.object_state import is_adopted
 from convergence.core.rows import Resource, Traversal
 from convergence.db.ports import ReaderPort
 from convergence.values import replace
@@ -26,9 +26,9 @@ from convergence_simulator.rules.objects import UNKNOWN
 
 
 class Belongings:
-    """Records which objects a stack has abandoned, and which were changed too late. Only commits show both.
+    """Records facts about objects that only commits reveal: released objects, and objects that were changed too late.
 
-    :param reader: reads the present rows.
+    :param reader: reads the committed rows.
     :ivar left_stacks: see `convergence_simulator.world.place.WatchedPlace`.
     """
 
@@ -39,7 +39,7 @@ class Belongings:
         self.left_stacks: set[str] = set()
 
     def committed(self, decision: Decision[Any], view: Any) -> None:
-        """Record a commit of this thread: the decision, and the view on which the decision is based."""
+        """Record a commit of the current thread: its decision and the rows that it had read."""
         verdict = decision.verdict
         if isinstance(verdict, StepDecision) and verdict.claim is not None:
             self._claimed.set(verdict.claim.resource)
@@ -56,12 +56,12 @@ class Belongings:
                         definition = effect.changes.get('definition', row.definition)
                         self._takes_over(replace(row, definition=definition), physical_id)
                 case effects.InsertResources() if not adopts:
-                    # A row whose object was reported late, even if the object does not exist any more.
+                    # Rows of objects that were reported late; the objects may exist or not.
                     made = [row.physical_id for row in effect.resources if row.physical_id is not None]
                     self._reality.late.update(dict.fromkeys(made, Action.CREATE))
 
     def _goes(self, row: Resource, traversal: Traversal | None) -> None:
-        """Record that a row was deleted. If its object stays on purpose, it belongs to no stack from now on."""
+        """Release the object of a removed row if the object stays on purpose."""
         left = traversal is not None and (traversal.retains or row.id in traversal.left_rows)
         if row.type in NESTING and left and row.token is not None:
             self.left_stacks.add(row.token)
@@ -73,14 +73,13 @@ class Belongings:
                 thing.stack_id = NOBODY
 
     def _takes_over(self, row: Resource, physical_id: str) -> None:
-        """Record that a stack owns an object that it has adopted."""
+        """Assign an adopted object to its stack."""
         thing = self._reality.objects.get(physical_id)
         if thing is not None and thing.stack_id == NOBODY and not is_adopted(row):
             thing.stack_id = row.stack_id
 
     def happened(self, action: Action, thing: PhysicalObject) -> None:
-        """Record an action of this thread on an object. It is late if the thread had lost its claim on the row
-        before."""
+        """Record that the current thread changed an object; it was too late if the thread had lost the row."""
         held = self._claimed.get()
         row = self._reader.resource(held.id) if held is not None else None
         if held is not None and (row is None or (row.owner, row.fence) != (held.owner, held.fence)):
@@ -89,8 +88,7 @@ class Belongings:
             self._reality.late.pop(thing.id, None)
 
     def set_aside(self, tables: Tables) -> None:
-        """Exempt the objects that no type can find and that an event has reported to the user: no stack has to remove
-        them."""
+        """Mark objects that no call can find and that an event has reported: their removal is not expected."""
         rows = tables.resource.values()
         for thing in self._reality.objects.values():
             if thing.kind not in NEVER_FOUND or any(is_of(row, thing) for row in rows):
@@ -103,7 +101,7 @@ class Belongings:
 
 
 def _rows_of(view: Any, resource_id: str) -> Iterator[Resource]:
-    """The row of that id in a view, if the view contains it."""
+    """Yield the row with this id if the view contains it."""
     for row in (getattr(view, 'resource', None), *getattr(view, 'resources', ())):
         if row is not None and row.id == resource_id:
             yield row

@@ -1,7 +1,7 @@
-"""Rules for many threads that write to one real database, in any order that the server chooses.
+"""Rules for many threads that write to one real database, in any order of the server.
 
-No thread sees the commits of a server in their order. So there are two kinds of rules: some hold for the set of all
-commits, and some hold in each consistent snapshot of the rows.
+No client sees the commits of a server in their order. So the ledger checks rules that hold for the set of all commits,
+and rules that hold in every consistent snapshot of the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from convergence_simulator.scenarios.verification import Violation
 class CommitLedger:
     """Collects the commits of all threads, and keeps the first violation, which `raise_any` raises.
 
-    :ivar count: the number of transactions that have written a row.
+    :ivar count: number of transactions that have written anything.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class CommitLedger:
         self._fences: dict[str, int] = {}
 
     def committed(self, decision: Decision[Any]) -> None:
-        """Record a committed decision."""
+        """Record the decision of a commit."""
         with self._lock:
             self.count += 1
             verdict = decision.verdict
@@ -54,7 +54,7 @@ class CommitLedger:
         seen.add(key)
 
     def note(self, rule: str, text: str) -> None:
-        """Record a violation. Only the first one counts."""
+        """Record a violation; only the first one counts."""
         with self._lock:
             self._note(rule, text)
 
@@ -73,7 +73,7 @@ class CommitLedger:
                 self._note(rule, text)
 
     def rest(self, tables: Tables) -> None:
-        """Check a snapshot from a moment in which no thread is active and no message is on its way."""
+        """Check a snapshot of a moment in which no thread works and no message is in flight."""
         with self._lock:
             for text in forgotten(tables):
                 self._note('wake-up', text)
@@ -89,7 +89,7 @@ class CommitLedger:
 
 
 def broken_rules(tables: Tables) -> Iterator[tuple[str, str]]:
-    """The violations in a consistent snapshot: rule and text."""
+    """Yield the violations in a consistent snapshot: rule and text."""
     for traversal in tables.traversal.values():
         stack = tables.stack.get(traversal.stack_id)
         is_current = stack is not None and stack.traversal_id == traversal.id
@@ -114,7 +114,7 @@ def broken_rules(tables: Tables) -> Iterator[tuple[str, str]]:
 
 
 def forgotten(tables: Tables) -> Iterator[str]:
-    """Work that no process will attend to, in a snapshot in which nothing moves."""
+    """Yield the work that no process will do, in a snapshot at rest."""
     for stack, traversal, nodes in _current(tables):
         if stack.status is not Status.IN_PROGRESS:
             continue
@@ -136,12 +136,12 @@ def forgotten(tables: Tables) -> Iterator[str]:
                     other.owner is not None for other in tables.resources_of(row.stack_id) if other.name == row.name
                 )
             ):
-                continue  # the worker on another row of the name dispatches the node when that row is free
+                continue  # a worker on another row of the name notifies it when the name is free
             child = child_of(tables, row) if row is not None and row.progress is not None else None
             if child is not None and child.status is Status.IN_PROGRESS:
-                continue  # the nested stack reports when its operation ends
+                continue  # its stack reports to it at rest
             if row is None or (row.owner is None and row.wake_at is None and not row.waits_at(traversal.id)):
-                yield f'{node.phase} {node.name or ""} of {stack.name} is ready, and no process knows of it'
+                yield f'{node.phase} {node.name or ""} of {stack.name} is ready, and no worker was notified'
 
 
 def _current(tables: Tables) -> Iterator[tuple[Stack, Traversal, dict[int, Node]]]:

@@ -1,5 +1,4 @@
-"""Play a scenario on a crew. The user and the end of the run are those of a simulated world; real threads do the
-rest."""
+"""Plays a scenario on a crew. User and final comparison are those of a simulated world; real threads do the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from convergence_simulator.stores.database import all_rows
 from convergence_simulator.world.kernel import SimulatedProcess
 
 AGAIN_S = 0.1
-"""Seconds until the user repeats an operation for which the engine is too busy."""
+"""Seconds before a request is repeated that an engine was too busy for."""
 
 LEFT_OUT = frozenset(
     {
@@ -35,14 +34,14 @@ LEFT_OUT = frozenset(
         'crash_observer',
     }
 )
-"""Verbs that a crew cannot execute. It loses and doubles messages by chance."""
+"""Verbs that are not played on a crew. Messages are lost and doubled by chance."""
 
 
 @dataclass
 class SeenSoFar:
-    """Facts collected from all snapshots of a run; see `convergence_simulator.world.place.Memories`.
+    """Facts about a run, read from the rows at several moments; see `convergence_simulator.world.place.Memories`.
 
-    Much can happen between two snapshots. So a goal counts as reached if the rows say so, which a simulated world does
+    Much can happen between two moments. So the completed goals are taken from the rows, which a simulated world does
     not trust.
     """
 
@@ -53,7 +52,7 @@ class SeenSoFar:
     known_to: dict[str, set[SimulatedProcess]] = field(default_factory=dict)
 
     def look(self, tables: Tables) -> None:
-        """Collect facts from a snapshot of the rows."""
+        """Update the facts from the rows."""
         for row in tables.template.values():
             if row.id not in self.templates:
                 document, environment = row.content['template'], row.content['environment']
@@ -69,9 +68,9 @@ class SeenSoFar:
 
 
 class CrewPlace:
-    """The observable parts of a crew; see `convergence_simulator.world.place.WatchedPlace`.
+    """The parts of a crew that user and checks read; see `convergence_simulator.world.place.WatchedPlace`.
 
-    :ivar tables: the latest snapshot of the rows.
+    :ivar tables: the rows as they were read last.
     """
 
     losses = crashes = 0
@@ -87,7 +86,7 @@ class CrewPlace:
 
     @property
     def store(self) -> CrewPlace:
-        """This object, which has the rows itself."""
+        """Itself: it has the rows."""
         return self
 
     @property
@@ -96,7 +95,7 @@ class CrewPlace:
         return self._crew.belongings.left_stacks
 
     def look(self) -> Tables:
-        """Read all rows in one consistent snapshot, and check them."""
+        """Read all rows at one moment."""
         self.tables = all_rows(self._store)
         self.checker.look(self.tables)
         return self.tables
@@ -120,9 +119,9 @@ class CrewRun(PlayedRun):
 
     @override
     def _ask(self, call: QueuedCall) -> None:
-        """Send a request to one of the engines, as a client does over RPC, and repeat it while the engine is too busy.
+        """Send a request to one of the engines, as a client does over RPC; repeat it while the engine is too busy.
 
-        :raises Violation: the engine is still too busy after the time limit.
+        :raises Violation: the engine is still too busy at the limit.
         """
         ends = time.monotonic() + self._limit_s
         while True:
@@ -132,8 +131,8 @@ class CrewRun(PlayedRun):
             if not self._user.turned_away:
                 return
             if time.monotonic() > ends:
-                raise Violation('liveness', f'{call.verb} of {call.arguments[0]} is postponed for {self._limit_s:g} s')
-            self._look()  # the operation in the way may wait for this user
+                raise Violation('liveness', f'{call.verb} of {call.arguments[0]} is put off for {self._limit_s:g} s')
+            self._look()  # the obstacle may be a resource that waits for this user
             time.sleep(AGAIN_S)
             call = replace(call, again=True)
 
@@ -144,12 +143,12 @@ class CrewRun(PlayedRun):
             if stack.status is Status.IN_PROGRESS:
                 yield f'{stack.name} is {stack.action}_{stack.status}'
             if stack.id in self._place.left_stacks and stack.deleted_at is None and stack.parent_id is not None:
-                yield f'{stack.name} was left behind, and is not set free'
-        yield from (f'{row.name} is held' for row in tables.resource.values() if row.owner is not None)
+                yield f'{stack.name} lost its resource, and is not a root stack yet'
+        yield from (f'{row.name} is claimed' for row in tables.resource.values() if row.owner is not None)
 
     @override
     def _look(self) -> None:
-        """Check the present state, and act for the user where a stack waits for a hook or a signal."""
+        """Check the present state, and send the signals for which resources wait."""
         before, ledger = self._crew.at_rest(), self._crew.ledger
         tables = self._place.look()
         ledger.look(tables)
@@ -166,12 +165,12 @@ class CrewRun(PlayedRun):
 
     @override
     def _scenario_function(self, call: QueuedCall, rested: bool) -> None:
-        if not self._reality.late:  # late actions make the objects unpredictable; the end of the run checks them
+        if not self._reality.late:  # after a late change the state is not predictable; the final comparison decides
             super()._scenario_function(call, rested)
 
     @override
     def _end(self) -> None:
-        """As in a simulated world: run failed operations again without failures, and compare the result."""
+        """Compare as in a simulated world: failed goals can be reached after all faults have stopped."""
         self._compare()
         calls = self._ending.failed()
         if not calls:
