@@ -8,10 +8,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 from click.testing import CliRunner
+from stevedore.extension import ExtensionManager
 
 from convergence.cli.completion import completion
 from convergence.cli.template.commands import template
 from convergence.cli.template.files import load
+from convergence.resources.custom import installed_checks
 from convergence.template.limits import Limits
 
 EXAMPLES = sorted((Path(__file__).parents[2] / 'examples').rglob('*.yaml'))
@@ -133,6 +135,20 @@ def test_unknown_types_can_be_warnings_and_the_rest_is_still_checked(write):
     assert done.stdout.splitlines()[-1].endswith('0 outputs), 1 warning')
 
 
+@pytest.fixture
+def no_plugins(monkeypatch):
+    """Hide the manifests and constraints of plugins, which this environment may have."""
+    listed = ExtensionManager.list_entry_points
+    own = 'convergence.resource_types'
+    monkeypatch.setattr(
+        ExtensionManager, 'list_entry_points', lambda manager: listed(manager) if manager.namespace == own else []
+    )
+    installed_checks.cache_clear()
+    yield
+    installed_checks.cache_clear()
+
+
+@pytest.mark.usefixtures('no_plugins')
 def test_constraints_of_services_that_are_not_there_go_with_the_types(write):
     text = """\
 parameters:
