@@ -879,7 +879,7 @@ MUTANTS = (
             ),
             Edit(
                 f'{RUNNER}._drive',
-                'too_late = self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None)',
+                'too_late = self._port.draining() or (attempt.task.is_unwanted and attempt.progress is None)',
                 'too_late = self._around.draining()',
             ),
         ),
@@ -967,7 +967,7 @@ MUTANTS = (
     ),
     Mutant(
         'what was chosen before a creation is not stored',
-        (Edit(f'{RUNNER}._prepare', 'store(attempt, partial(self._around.record, attempt.claim, known))', 'pass'),),
+        (Edit(f'{RUNNER}._prepare', 'store(attempt, partial(self._port.record, attempt.claim, known))', 'pass'),),
         ('key_is_recorded_before_it_is_used',),
         Faults(crash=0.02),
     ),

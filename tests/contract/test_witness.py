@@ -288,7 +288,10 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     kept.tell(LostCommits(None, 10.0))
     assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
     kept.mend()
-    assert 'Stack gone is not known any more, look after the object of CREATE of n' in caplog.text
+    assert (
+        'Stack gone does not exist any more; check the object and delete it if it is not needed: CREATE of n'
+        in caplog.text
+    )
     assert not kept.is_mending
 
 
