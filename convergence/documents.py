@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 Document: TypeAlias = dict[str, Any]
 """A JSON object."""
 AnyJson: TypeAlias = Any
-"""A JSON value that is handed on as it came, or that whoever gets it knows the shape of."""
+"""A JSON value that is passed on unchanged, or whose shape the receiver knows."""
 DEEPEST = 200
 """Maps and lists inside of each other: three times what a template may have, and far less than stops Python."""
 MOST_DIGITS = 300

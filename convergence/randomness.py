@@ -1,8 +1,8 @@
-"""Random bytes, and ids made of them, of which the system is asked for many at a time.
+"""Random bytes, and ids made of them, read from the system in large portions.
 
-To ask the system is to let go of the interpreter's lock: while other threads of the process have something to do, it
-costs more to get that back than all the rest of an id. What is given out comes from the system's generator all the
-same, each byte once, so it can be guessed no better.
+A read from the system releases the interpreter's lock: while other threads of the process work, getting it back costs
+more than the rest of an id. All bytes come from the system's generator, each is used once, so they are equally hard to
+guess.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SIZE = 16
 """Bytes that are given out together: as many as a UUID has."""
 
 _AT_ONCE = 256
-"""For so many times the system is asked once: for 4 KiB."""
+"""Number of draws per read from the system: 4 KiB at a time."""
 
 _KIND_BITS, _AT_RANDOM = 0xF << 76 | 0x3 << 62, 0x4 << 76 | 0x2 << 62
 """The bits of a UUID that say how it was made, and what they say: at random (RFC 9562, section 5.4)."""
@@ -23,7 +23,7 @@ _stock: deque[bytes] = deque()
 
 
 def random_bytes() -> bytes:
-    """`SIZE` random bytes, fit for secrets, that nobody else is given. Threads may ask at the same time."""
+    """Return `SIZE` random bytes, fit for secrets and given out only once. Safe for concurrent threads."""
     while True:
         try:
             return _stock.popleft()

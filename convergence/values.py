@@ -81,7 +81,7 @@ def _take_over(before: types.FunctionType, after: types.FunctionType) -> None:
 
 
 def copied(value: ValueT, changes: Mapping[str, object]) -> ValueT:
-    """A copy of a value with some fields changed, which are checked by nobody: where they are known, ask `replace`.
+    """Return a copy of a value with changed fields, without a check of their names; use `replace` for known names.
 
     :raises AttributeError: there is no such field.
     """

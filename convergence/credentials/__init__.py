@@ -1,9 +1,10 @@
-"""Credentials with which a stack acts for its user after the request is over: made, kept, used and removed.
+"""Credentials with which a stack acts for its user after the request has ended.
 
-The API makes them in Keystone with the user's own token, which goes nowhere else (`convergence.api.lending`): a trust,
-or an application credential. A row in the database (`convergence.db.repositories.credentials`) stands before the thing
-in Keystone does, says how it can be recognized, and goes after it: so nothing is lost whoever dies. Stacks refer to the
-row by its id, which is all that the core ever sees of it (`convergence.engine.callers.credentials`). Workers act
-with it (`convergence.worker.attempts.credentials`), engines remove it when nothing needs it any more
+The API creates them in Keystone with the user's own token, which it sends to Keystone only
+(`convergence.api.user_credentials`): a trust, or an application credential. A row in the database
+(`convergence.db.repositories.credentials`) is stored before the object in Keystone is created, identifies it, and is
+deleted after it: so no credentials are lost when a process dies. Stacks refer to the row by its id, and the core knows
+only that id (`convergence.engine.callers.credentials`). Workers use the credentials
+(`convergence.worker.attempts.credentials`), engines delete them after their last use
 (`convergence.engine.sweeper.credentials`).
 """

@@ -83,7 +83,7 @@ class NestedType(ResourceType[P]):
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[SampleTemplate]:
-        """Return what is known of the stack while the template of the resource is checked.
+        """Return the known facts about the stack while the template of the resource is checked.
 
         :param properties: by their names in templates. `UNKNOWN` stands for values that are not known yet.
         :param files: the files sent with the template, by name.

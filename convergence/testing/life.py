@@ -151,7 +151,7 @@ class Life:
     # --- operations ------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Create, and go on when a worker has died, until the object is there.
+        """Create, and continue after the death of a worker, until the object exists.
 
         :raises ActionFailed: the creation has failed.
         :raises AssertionError: it could not be completed, or only by making another object.

@@ -279,7 +279,7 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
     kept = ResultJournal(
-        harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal
+        harness.store, harness.dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal
     )
     row = Resource('R', 'gone', 'n', 'Test::Thing', Action.CREATE, Status.IN_PROGRESS, 0.0, token='T')
     node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
@@ -305,7 +305,7 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     watch = Watch()
     kept = ResultJournal(
         harness.store,
-        harness.workers[0]._dispatcher,
+        harness.dispatcher,
         harness.new_id,
         harness.reader.resource,
         harness.reader.traversal,
@@ -338,7 +338,7 @@ def test_a_newest_result_that_several_heartbeats_have_seen_is_not_looked_up_any_
     stack = harness.stack(harness.created({'a': 'x', 'b': 'x'}))
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
-    kept = ResultJournal(harness.store, harness.workers[0]._dispatcher, harness.new_id, row, harness.reader.traversal)
+    kept = ResultJournal(harness.store, harness.dispatcher, harness.new_id, row, harness.reader.traversal)
     for name in ('a', 'b'):
         stored = harness.row(stack.id, name)
         claim = Claim(

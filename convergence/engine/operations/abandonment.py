@@ -129,8 +129,7 @@ class Abandonment(Reading[ReaderPort]):
         )  # check the project first, so that the answer reveals nothing about stacks of others
         if not self._enabled:
             raise errors.NotSupported(
-                'Stack Abandon is not supported. (Whoever runs the installation can allow it: '
-                '[engine] enable_stack_abandon)'
+                'Stack Abandon is not supported. (An operator can allow it: [engine] enable_stack_abandon)'
             )
         for _ in range(ROUNDS):
             stack = self._stacks.find(context, dict(stack_identity))

@@ -171,7 +171,7 @@ class ResultJournal:
         else:
             self._done.append(done)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """See whether the database still knows the newest results; to be called with each heartbeat.
 
         Nothing else notices a loss of less than the time between two heartbeats. A server that only lags
@@ -209,7 +209,7 @@ class ResultJournal:
     def mend(self) -> None:
         """Tell the stacks what they may have lost, and bring their rows up to what is known here.
 
-        What cannot be done now is done at the next call: `look` comes before it.
+        What cannot be done now is done at the next call: `check` comes before it.
         """
         left = [self._lost.popleft() for _ in range(len(self._lost))]
         for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_told):
