@@ -8,12 +8,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from stevedore.extension import ExtensionManager
 
 from convergence.cli.completion import completion
 from convergence.cli.template.commands import template
 from convergence.cli.template.files import load
-from convergence.resources.custom import installed_checks
 from convergence.template.limits import Limits
 
 EXAMPLES = sorted((Path(__file__).parents[2] / 'examples').rglob('*.yaml'))
@@ -133,19 +131,6 @@ def test_unknown_types_can_be_warnings_and_the_rest_is_still_checked(write):
     done = run('validate', '--ignore-unknown-types', 'foreign.yaml')
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-1].endswith('0 outputs), 1 warning')
-
-
-@pytest.fixture
-def no_plugins(monkeypatch):
-    """Hide the manifests and constraints of plugins, which this environment may have."""
-    listed = ExtensionManager.list_entry_points
-    own = 'convergence.resource_types'
-    monkeypatch.setattr(
-        ExtensionManager, 'list_entry_points', lambda manager: listed(manager) if manager.namespace == own else []
-    )
-    installed_checks.cache_clear()
-    yield
-    installed_checks.cache_clear()
 
 
 @pytest.mark.usefixtures('no_plugins')
