@@ -35,7 +35,7 @@ class MemorySnapshots:
         found = [each for key, each in self._memory.tables.snapshot_item.items() if key[0] == snapshot_id]
         return sorted(found, key=lambda each: each.name)
 
-    # --- deleting ---------------------------------------------------------------------------------------------
+    # --- deletion ---------------------------------------------------------------------------------------------
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
         """Return items of snapshots that are being deleted.

@@ -156,7 +156,7 @@ class InvariantChecker:
         if self.broken is not None:
             raise self.broken
 
-    # --- what only a run knows --------------------------------------------------------------------------------
+    # --- facts about the run ----------------------------------------------------------------------------------
 
     def _learn(self, step: Transition) -> None:
         adopts = bool(step.of_kind(effects.InsertStack))
@@ -238,7 +238,7 @@ class InvariantChecker:
         if problem is not None:
             self.note('in service', f'{traversal.action} {traversal.id}: {problem}')
 
-    # --- nothing moves ----------------------------------------------------------------------------------------
+    # --- moments of rest --------------------------------------------------------------------------------------
 
     def at_rest(self) -> None:
         """Test that a process will do all remaining work. Called when nothing can happen until time passes.

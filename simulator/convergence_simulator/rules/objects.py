@@ -11,8 +11,8 @@ from typing_extensions import override
 from convergence import template
 from convergence.core import effects
 from convergence.core.claim import Step, StepDecision
-from convergence.core.leftover import LATE
 from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
+from convergence.core.orphans import LATE
 from convergence.core.rows import Node, Resource, Stack
 from convergence_simulator.cloud.reality import NOBODY, PhysicalObject, Question, is_of, may_find
 from convergence_simulator.cloud.sorts import ADDRESSED, ENFORCED, NEVER_FOUND, Exclusive, Keeper

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from convergence.core.leftover import LATE
 from convergence.core.model import PERFORMED, Action, Status, TraversalStatus
+from convergence.core.orphans import LATE
 from convergence.core.rows import Stack
 from convergence_simulator.cloud.groups import WITH_MEMBERS
 from convergence_simulator.cloud.reality import NOBODY, is_of

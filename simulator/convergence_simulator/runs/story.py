@@ -107,7 +107,7 @@ class Story:
 
         world.reality.changed = changed
 
-    # --- words ------------------------------------------------------------------------------------------------
+    # --- names ------------------------------------------------------------------------------------------------
 
     def _message(self, world: World, message: MessageInFlight) -> str:
         if message.kind != 'check_resource':
@@ -203,7 +203,7 @@ def _escaped(phrase: str) -> str:
     return phrase.replace('#', 'no. ').replace(';', ',').replace('<', '(').replace('>', ')')
 
 
-# --- what each effect is called ---------------------------------------------------------------------------------
+# --- phrases for effects ----------------------------------------------------------------------------------------
 
 
 def _nothing(story: Story, world: World, effect: Any) -> list[str]:

@@ -114,7 +114,7 @@ class User:
             for name, expected in sorted(self.stacks.items())
         )
 
-    # --- asking -----------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------------------
 
     def ask(self, engine: AnEngine, call: QueuedCall) -> None:
         """Send a request to an engine. The expected result is set before the first attempt."""
