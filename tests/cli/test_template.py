@@ -263,6 +263,7 @@ def test_characters_of_a_template_do_nothing_to_the_terminal(write):
 
 
 @functools.cache
+@functools.cache
 def schema():
     return json.loads(run('schema').stdout)
 
