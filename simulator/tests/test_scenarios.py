@@ -28,10 +28,13 @@ FAULTS = {
 }
 """Faults of each kind of run (narrow: one node is dispatched at a time), and the number of seeds.
 
-The first seed of each kind runs with each commit, the others with the long tests. All of them together notice nearly
-all sabotages of `simulator.tests.mutants`. The long search is ``make simulate``. Seeds that have found something are named, each with its
-scenario, where its rule is tested.
+The first seed of the kinds in `EACH_COMMIT` runs with each commit, all others with the long tests. All of them together
+notice nearly all sabotages of `simulator.tests.mutants`. The long search is ``make simulate``. Seeds that have found
+something are named, each with its scenario, where its rule is tested.
 """
+
+EACH_COMMIT = ('quiet', 'narrow', 'deadly', 'lagging', 'meddled', 'everything')
+"""Kinds that run with each commit. The others inject a part of the faults of ``everything``, more often."""
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +114,9 @@ def test_in_order(scenario):
     assert run(scenario, RunPlan(mode=Mode.ORDER), 0).user.stacks
 
 
-@pytest.mark.parametrize('kind', FAULTS)
+@pytest.mark.parametrize(
+    'kind', [kind if kind in EACH_COMMIT else pytest.param(kind, marks=pytest.mark.long) for kind in FAULTS]
+)
 @pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
 def test_under_seeds(scenario, kind):
     plan, _ = FAULTS[kind]
