@@ -20,7 +20,7 @@ from convergence_simulator.stores.storage import in_memory
 from convergence_simulator.world.faults import Faults
 
 SEEDS = range(100)
-"""The seeds of a call that names none."""
+"""The seeds of a command line without seeds."""
 FOREVER = range(10**9)
 SERVERS = ('postgresql', 'mariadb')
 """Stores that are database servers."""
@@ -30,12 +30,12 @@ URL_VARIABLE = 'CONVERGENCE_SIMULATE_DATABASE_URL'
 
 @dataclass(frozen=True, slots=True)
 class SimulateOptions:
-    """What is to be done.
+    """The options of a command line.
 
-    :param order: run in order; `seeds` also (or only) under these seeds.
-    :param alternate: whether every other seed has no faults.
-    :param time_s: how long to go on, in seconds; None: until everything was run once.
-    :param story: the form in which stories are told, also of runs in which nothing failed; None: of failures, in all.
+    :param order: True to run in order; `seeds`: seeds to run as well, or alone.
+    :param alternate: True if every other seed has no faults.
+    :param time_s: duration in seconds; None: run everything once.
+    :param story: form of the stories, also for runs without a failure; None: stories of failures only, in all forms.
     """
 
     paths: tuple[Path, ...]
@@ -57,7 +57,7 @@ class SimulateOptions:
     transport_url: str = ''
 
     def settings(self, plan: RunPlan) -> list[str]:
-        """The arguments that make a plan, as far as it differs from the usual one."""
+        """Return the arguments for a plan, without those that equal the defaults."""
         usual, faults = RunPlan(), plan.faults
         given = {
             '--store': (self.store, 'memory'),
@@ -88,9 +88,9 @@ def _grain(plan: RunPlan) -> Grain:
 
 
 def parse(argv: Sequence[str] | None) -> SimulateOptions:
-    """Read the command line.
+    """Parse the command line.
 
-    :raises SystemExit: it is wrong (2), or asks for help (0).
+    :raises SystemExit: the command line is wrong (2), or requests help (0).
     """
     parser = _parser()
     given = parser.parse_args(argv)
@@ -153,7 +153,7 @@ def _faults(given: argparse.Namespace) -> Faults:
 
 
 def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
-    """On a server there is no order, and nothing that is simulated can be taken away but messages and processes."""
+    """Refuse options that need control over the order of events or over the database."""
     if given.store not in SERVERS:
         return
     if not given.database_url:
@@ -172,7 +172,7 @@ def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) 
         'grain',
     ):
         if getattr(given, option):
-            parser.error(f'--{option.replace("_", "-")} cannot be had on a server: use --store memory or sqlite')
+            parser.error(f'--{option.replace("_", "-")} does not work with a server: use --store memory or sqlite')
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,6 +1,6 @@
-"""An engine or a worker whose only resource types are the simulated ones: ``convergence-simulate --real`` starts these.
+"""An engine or a worker with the simulated resource types only, for ``convergence-simulate --real``.
 
-Not a program for anybody else: no other process ever knows the simulated types.
+Other programs do not start it: no other process knows the simulated types.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from convergence.cmd.wiring.parts import Parts
 
 REALITY = 'CONVERGENCE_SIMULATED_REALITY'
-"""Environment variable with the path of the file in which the simulated cloud is kept."""
+"""Environment variable with the path of the file of the simulated cloud."""
 
 
 def open_parts(settings: Settings) -> Parts:
     """Connect to database and broker, with the simulated types.
 
-    :raises OperatorError: one of them cannot be used.
+    :raises OperatorError: one of them is unusable.
     """
     from convergence.cmd.wiring.database import open_database
     from convergence.cmd.wiring.parts import Parts, open_transport
@@ -36,7 +36,10 @@ def open_parts(settings: Settings) -> Parts:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the exit code. The first argument says what it is, the others are those of every program."""
+    """Run the program; return the exit code.
+
+    The first argument is ``engine`` or ``worker``, the others are as usual.
+    """
     kind, *arguments = sys.argv[1:] if argv is None else argv
     program = engine.main if kind == 'engine' else worker.main
     return program(arguments, open_parts)

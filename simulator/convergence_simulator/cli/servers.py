@@ -1,4 +1,4 @@
-"""``convergence-simulate --store postgresql`` or ``mariadb``: scenarios on real threads and a real database server."""
+"""``convergence-simulate --store postgresql`` or ``mariadb``: scenarios on real threads and a database server."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MARIADB = 'mysql'
 
 @dataclass(frozen=True, slots=True)
 class SimulationDatabase:
-    """A database for simulations alone, empty but for the schema."""
+    """A database for simulations only, empty except for the schema."""
 
     database: Database
 
     def run(self, scenario: Scenario, plan: RunPlan, seed: int, *, limit_s: float = 60.0) -> tuple[Verdict, list[str]]:
-        """One run; what came of it, and the verbs that were left out.
+        """Run a scenario once; return its verdict, and the verbs that were left out.
 
-        :param limit_s: after so long without coming to rest the run has failed.
+        :param limit_s: maximum seconds until rest; then the run has failed.
         """
         clear(Store(self.database))
         order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.max_inline_nodes, plan.window)
@@ -50,20 +50,22 @@ class SimulationDatabase:
 
 @contextmanager
 def server(kind: str, url: str) -> Iterator[SimulationDatabase]:
-    """The database at a URL, emptied afterwards.
+    """Open the database at a URL, and empty it afterwards.
 
-    :raises ConfigurationError: it is of another kind, or there are stacks in it.
-    :raises DatabaseUnavailable: it does not answer.
+    :raises ConfigurationError: the database is of another kind, or contains stacks.
+    :raises DatabaseUnavailable: the database does not answer.
     """
     database = connect(url, pool_size=CONNECTIONS)
     try:
         if database.dialect.name not in (kind, {'mariadb': MARIADB}.get(kind)):
-            raise errors.ConfigurationError(f'--database-url is not that of a {kind} server, as --store says')
+            raise errors.ConfigurationError(
+                f'--database-url is not the URL of a {kind} server; --store and the URL must match'
+            )
         if migration.version(database) != migration.newest():
             migration.sync(database)
         if not is_empty(database):
             raise errors.ConfigurationError(
-                'There are stacks in the database of --database-url, and a simulation removes everything in it. '
+                'The database of --database-url contains stacks, and a simulation would remove them. '
                 'Name an empty database.'
             )
         try:
@@ -75,9 +77,10 @@ def server(kind: str, url: str) -> Iterator[SimulationDatabase]:
 
 
 def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., None]) -> bool:
-    """Run scenarios under their seeds; whether anything failed.
+    """Run scenarios with their seeds; return True if one failed.
 
-    :raises ConfigurationError: the database cannot be used; `DatabaseUnavailable`: it does not answer.
+    :raises ConfigurationError: the database is unusable.
+    :raises DatabaseUnavailable: the database does not answer.
     """
     seeds = range(options.seed, options.seed + 1) if options.seed is not None else options.seeds or range(1)
     ends = None if options.time_s is None else time.monotonic() + options.time_s
