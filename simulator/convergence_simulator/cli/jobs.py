@@ -1,4 +1,4 @@
-"""Distributes the runs of ``convergence-simulate`` to processes."""
+"""Share the runs of ``convergence-simulate`` among processes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from convergence_simulator.runs.batch import Chunk, Tally
 
 
 def in_processes(work: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Tally]]:
-    """Run chunks in `jobs` processes; yield each chunk with its totals, in the order of the chunks.
+    """Run chunks in `jobs` processes, and return their results in the order of the chunks.
 
-    Takes few chunks from `work` in advance, because `work` may decide late which chunks are still useful.
+    It takes only a few more chunks from `work` than it can start, so that `work` can decide late which runs are useful.
     """
     waiting: deque[tuple[Chunk, AsyncResult[Tally]]] = deque()
     with multiprocessing.get_context('spawn').Pool(jobs, _prepare) as pool:
@@ -33,6 +33,6 @@ def _next(waiting: deque[tuple[Chunk, AsyncResult[Tally]]]) -> tuple[Chunk, Tall
 
 
 def _prepare() -> None:
-    """Ignore Ctrl-C, which the terminal sends to every process; the first process ends the others. Disable logs."""
+    """Ignore Ctrl-C, because a terminal sends it to all processes and the first one ends the others. Write no log."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)

@@ -1,11 +1,11 @@
-"""``convergence-simulate``: runs scenarios under every order of events, and reports failures.
+"""``convergence-simulate``: run scenarios under every order of events, and report failures.
 
 Exit codes:
 
-* 0: all rules held.
-* 1: a rule was broken in some run; standard output says in which, how to repeat it, and what happened.
-* 2: the command line is wrong, or a file is no scenario.
-* 130: interrupted; the totals cover the runs until then.
+* 0: all runs passed.
+* 1: a run broke a rule. Standard output names the run, the command to repeat it, and its story.
+* 2: the command line is wrong, or a file is not a scenario.
+* 130: interrupted. Standard output sums up the runs until then.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from convergence_simulator.world.faults import Faults
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MOST_REPORTS = 5
-"""Number of failures that are examined; further ones are only counted."""
+"""Maximum number of failures that are examined. Further ones are only listed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program; return the exit code."""
+    """Run the program, and return the exit code."""
     options = parse(argv)
     before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)  # simulated processes log as real ones do
+    logging.disable(logging.CRITICAL)  # the simulated processes log like real ones
     console = Console(highlight=False, markup=False, soft_wrap=True)
     try:
         return Simulation(options, find(options.paths), console).run()
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class Simulation:
-    """One execution of the program."""
+    """One call of the program."""
 
     def __init__(self, options: SimulateOptions, paths: Sequence[Path], console: Console) -> None:
         self._options = options
@@ -67,10 +67,10 @@ class Simulation:
         self._broken: dict[str, tuple[Path, RunPlan, Verdict, bool]] = {}
 
     def run(self) -> int:
-        """Run the selected mode; return the exit code."""
+        """Do the work that the options describe, and return the exit code."""
         options, code = self._options, OK
         for path in self._paths:
-            load(path)  # report files that are no scenarios before the first run
+            load(path)  # reports an invalid scenario before the first run
         try:
             if options.real:
                 return self._real()
@@ -98,7 +98,7 @@ class Simulation:
     # --- ways to run ------------------------------------------------------------------------------------------
 
     def _once(self, plan: RunPlan, choices: Choices, *, by_seed: bool) -> int:
-        """Run each scenario once, with its story if that is requested or the run fails."""
+        """Run each scenario once. Print the story if the options request it or the run fails."""
         seed = self._options.seed or 0
         for path in self._paths:
             again = Choices(seed) if by_seed else Choices(script=self._options.schedule or (), then_first=True)
@@ -115,11 +115,11 @@ class Simulation:
         return FAILED if self._broken else OK
 
     def _order(self) -> None:
-        # In order there are no accidents: each scenario relies on an exact number of messages.
+        # A run in order has no accidents, because its scenario expects a certain number of messages.
         plan = replace(self._options.plan, mode=Mode.ORDER, faults=Faults())
         for path in self._paths:
             if number_of(path) is not None:
-                continue  # random programs do not rely on an order
+                continue  # generated programs do not depend on an order
             verdict, run = execute(load(path), plan, Choices())
             self._tally.add(tally_of(verdict, run))
             if verdict.error:
@@ -185,7 +185,7 @@ class Simulation:
         self._broken.setdefault(path.stem, (path, plan, verdict, by_seed))
 
     def _report(self) -> Iterator[str]:
-        """Yield a report for each failed scenario: in full for the first ones."""
+        """The failed scenarios, the first of them with all details."""
         forms = [self._options.story] if self._options.story is not None else list(Form)
         for number, (path, plan, verdict, by_seed) in enumerate(self._broken.values()):
             if number >= MOST_REPORTS:

@@ -1,4 +1,4 @@
-"""Progress of ``convergence-simulate``: a bar on a terminal, otherwise a line now and then."""
+"""The progress of ``convergence-simulate``: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ LINE_EVERY_S = 10.0
 
 
 class RunProgress:
-    """A context that shows progress.
+    """A context in which progress is shown.
 
-    :param time_s: duration in seconds; None: until `total` is reached.
-    :param total: maximum number of runs, or of states.
+    :param time_s: the duration of all runs in seconds, or None if `total` is the end.
+    :param total: maximum number of runs or states.
+    :param name: the unit of `total`.
     """
 
     def __init__(self, console: Console, time_s: float | None, total: int, name: str = 'runs') -> None:
@@ -47,13 +48,13 @@ class RunProgress:
             self._bar.stop()
 
     def show(self, tally: Tally) -> None:
-        """Show the number of runs."""
+        """Show the number of runs so far."""
         spent_s = time.monotonic() - self._began
         figures = f'{tally.runs} runs, {tally.runs / spent_s:.0f} runs/s' if spent_s else f'{tally.runs} runs'
         self._update(spent_s if self._time_s is not None else tally.runs, figures)
 
     def explored(self, found: Explored) -> None:
-        """Show the number of states."""
+        """Show the number of states so far."""
         self._update(found.states, f'{found.states} states, {found.runs} runs')
 
     def _update(self, completed: float, figures: str) -> None:

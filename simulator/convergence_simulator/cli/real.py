@@ -1,4 +1,4 @@
-"""``convergence-simulate --real``: starts engines and workers, runs scenarios on them, and ends them."""
+"""``convergence-simulate --real``: start real engines and workers, run scenarios on them, end them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ STOP_S = 30.0
 
 
 def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., None]) -> bool:
-    """Run scenarios on real processes; return True if one failed.
+    """Run scenarios on real processes, and return True if any of them failed.
 
-    :raises OperatorError: database or broker is unusable.
+    :raises OperatorError: database or broker cannot be used.
     """
     failed = False
     with _installation(options) as installation:
         for path in paths:
             installation.reality.clear()
-            # A separate project for each scenario, so that names of stacks never collide.
+            # Each scenario has a project of its own, so that stack names do not collide.
             context = RequestContext(project_id=str(uuid.uuid4()), user_id='simulated', overwrite=False)
             run = RealRun(load(path), replace(installation, context=context))
             verdict = run.execute()
@@ -54,7 +54,7 @@ def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., 
 
 @contextlib.contextmanager
 def _installation(options: SimulateOptions) -> Iterator[RealInstallation]:
-    """Start an installation that lasts as long as the context."""
+    """An installation that runs as long as the context."""
     with tempfile.TemporaryDirectory(prefix='simulated-') as name:
         directory = Path(name)
         sections = {
