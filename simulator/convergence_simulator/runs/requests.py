@@ -57,7 +57,7 @@ def request(user: User, engine: AnEngine, call: QueuedCall) -> None:
             case 'adopt_stack':
                 _adopt(user, engine, name)
             case _:
-                raise AssertionError(f'no verb {call.verb}')
+                raise AssertionError(f'unknown verb {call.verb}')
 
 
 def _restore(user: User, engine: AnEngine, name: str) -> None:
