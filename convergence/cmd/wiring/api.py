@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from convergence.credentials.issuing import Issuer
 from convergence.errors import ConfigurationError
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import Transport
-from convergence.signing import is_signal_path
+from convergence.signing import is_signal_path, server_proof
 
 LOG = logging.getLogger(__name__)
 
@@ -45,15 +46,17 @@ def make_application(
     conf: cfg.ConfigOpts = cfg.CONF,
     followers: Followers | None = None,
     issuer: Issuer | None = None,
+    prove: Callable[[str], str] | None = None,
 ) -> WsgiApplication:
     """The WSGI application, for any server.
 
     :param issuer: has credentials made for stacks; None: they get none.
     :param followers: to stop them when the process ends.
     :param conf: filled; oslo.policy and keystonemiddleware read their own options from it.
+    :param prove: returns the proof of identity for a nonce; None: the server proves nothing.
     :raises ConfigurationError: keystonemiddleware is not installed, or the file with the token is unusable.
     """
-    options = _options(settings)
+    options = replace(_options(settings), prove=prove)
     followers = followers or _followers(settings)
     application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers, issuer)
     if options.authentication is Authentication.NOAUTH:
@@ -149,6 +152,7 @@ class ApiProcess:
     :param stop_s: seconds that running requests may take after a stop.
     :param close: gives back what it was made from.
     :param issuer: has credentials made for stacks; None: they get none.
+    :param secret: of this start; the server proves its identity with it. Empty: the server proves nothing.
     :param shown: makes what shows that this process is alive, from how busy it is; None: that is not shown.
     :raises ConfigurationError: the process runs on green threads, or the certificate cannot be used.
     """
@@ -163,6 +167,7 @@ class ApiProcess:
         shown: Callable[[Callable[[], dict[str, int]]], ApiPresence] | None = None,
         conf: cfg.ConfigOpts = cfg.CONF,
         issuer: Issuer | None = None,
+        secret: str = '',
     ) -> None:
         if installed() is Executor.EVENTLET:
             raise ConfigurationError(
@@ -172,7 +177,8 @@ class ApiProcess:
         self._stop_s = stop_s
         self._close = close
         self._followers = _followers(settings)
-        application = make_application(settings, transport, conf, self._followers, issuer)
+        prove = (lambda nonce: server_proof(secret, nonce, self.address)) if secret else None
+        application = make_application(settings, transport, conf, self._followers, issuer, prove)
         serving, shared = _serving(settings), settings.workers > 1
         self._server = HttpServer(
             application, settings.host, settings.port, threads=settings.threads, shared=shared, serving=serving
