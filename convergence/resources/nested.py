@@ -17,9 +17,9 @@ from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import override
 
-from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Json, Path, RetryPolicy
 from convergence.core.nesting import nested_snapshot
+from convergence.core.object_state import ADOPTED
 from convergence.resources.attributes import SHOW, AnyAttribute
 from convergence.resources.contract import (
     Answer,

@@ -15,8 +15,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from convergence.concurrency import Task, TaskKilled
+from convergence.core.begin import begin
 from convergence.core.changes import ResourceChange
-from convergence.core.check import begin
 from convergence.core.claim import Claim, Desired, Step, Worker
 from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
 from convergence.core.finish import finish
@@ -32,7 +32,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
-from convergence.core.replace import replacement
+from convergence.core.replacement import replacement
 from convergence.core.results import Failed, NeedsReplacement, Parked, Postponed
 from convergence.core.rows import Node, Pending, ReceivedSignal, Resource, Retry, Stack, Traversal
 from convergence.core.views import FinishView, NodeView

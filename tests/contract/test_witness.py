@@ -261,15 +261,15 @@ def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
     row = harness.row(stack, 'a')
     worker = harness.workers[0]
     now = harness.reader.now()
-    worker.recent.tell(LostCommits(now - 5.0, now))
-    worker.recent.mend()
-    assert not worker.recent.is_mending
+    worker.journal.tell(LostCommits(now - 5.0, now))
+    worker.journal.mend()
+    assert not worker.journal.is_mending
     assert f'CREATE of a (Test::Thing, physical id {row.physical_id}, token {row.token}) may be lost' in caplog.text
     told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
     assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
     caplog.clear()
-    worker.recent.tell(LostCommits(now + 1000.0, now + 2000.0))
-    worker.recent.mend()
+    worker.journal.tell(LostCommits(now + 1000.0, now + 2000.0))
+    worker.journal.mend()
     assert caplog.records == []
 
 
@@ -286,7 +286,7 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     lost_stack = replace(stack, id='gone')
     kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1', True)
     kept.tell(LostCommits(None, 10.0))
-    assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
+    assert 'Stack gone: result of CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
     kept.mend()
     assert (
         'Stack gone does not exist any more; check the object and delete it if it is not needed: CREATE of n'
@@ -321,7 +321,7 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     watch.now += 31.0
     kept.check()
     kept.mend()
-    assert 'The database has lost what this worker has stored' in caplog.text
+    assert 'Commits of this process lost by the database' in caplog.text
     doubted = harness.row(stack, 'a')
     assert (doubted.action, doubted.status) == (Action.UPDATE, Status.FAILED)
     assert 'has lost what was committed' in doubted.status_reason

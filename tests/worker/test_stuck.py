@@ -345,7 +345,7 @@ def test_a_maintenance_task_that_fails_keeps_no_other_from_being_done(
         raise RuntimeError('broken')
 
     worker._parts.maintenance.stop_overdue = broken  # type: ignore[method-assign]
-    worker.journal.look = broken  # type: ignore[method-assign]
+    worker.journal.check = broken  # type: ignore[method-assign]
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x'})
     worker.reconcile()

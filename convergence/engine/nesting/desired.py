@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors, template
-from convergence.core.adoption import ADOPTED, brings_nested
 from convergence.core.model import Action, Definition, Status
+from convergence.core.object_state import ADOPTED, brings_nested
 from convergence.core.request import Offer
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convergence import errors, signing, template
-from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.object_state import ADOPTED
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView

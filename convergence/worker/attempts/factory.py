@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from convergence.concurrency import Task
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
-from convergence.core.creation import Made, made
 from convergence.core.model import PERFORMED, Action
+from convergence.core.object_state import Made, is_adopted, made
 from convergence.documents import Document
 from convergence.resources.invocation import CallAccess, Subject, build_call
 from convergence.resources.reading import Strictness

@@ -9,7 +9,7 @@ from typing import Any
 
 from convergence.concurrency import Task
 from convergence.core.claim import Claim
-from convergence.core.creation import Made, made
+from convergence.core.object_state import Made, made
 from convergence.core.results import NeedsReplacement, Result, Succeeded
 from convergence.core.rows import Resource
 from convergence.errors import EntityNotFound

@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Protocol, TypeVar
 
-from convergence.core.adoption import ADOPTED
-from convergence.core.claim import Claim
+from convergence.core.claim import NO_NODE, Claim
 from convergence.core.handoff import Handoff
-from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action, Status
+from convergence.core.object_state import ADOPTED
 from convergence.core.rows import Stack, Traversal
 from convergence.core.upwards import TELLS
 from convergence.documents import Document

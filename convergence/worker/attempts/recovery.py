@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence.core.claim import Claim, Step
-from convergence.core.creation import Made, made
 from convergence.core.model import Action, Json
+from convergence.core.object_state import Made, made
 from convergence.core.results import Parked, Succeeded
 from convergence.resources.contract import (
     Answer,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from convergence.core.claim import Claim
-from convergence.core.decide import may_still_sleep
 from convergence.core.model import Action, Change, Status
+from convergence.core.object_state import may_still_sleep
 from convergence.core.results import NeedsReplacement, Result, Succeeded
 from convergence.resources.comparison import changed_properties, compare
 from convergence.resources.contract import (

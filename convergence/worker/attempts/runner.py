@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
-from convergence.core.creation import Made, made
 from convergence.core.model import PERFORMED, Action, Json
+from convergence.core.object_state import Made, is_adopted, made
 from convergence.core.results import (
     Failed,
     NeedsReplacement,

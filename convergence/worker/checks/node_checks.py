@@ -11,9 +11,8 @@ from typing import Protocol
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
-from convergence.core.claim import ACTING, Claim, Step
+from convergence.core.claim import ACTING, NO_NODE, Claim, Step
 from convergence.core.handoff import Handoff
-from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.core.results import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
 from convergence.db.records import HeldRow

@@ -8,16 +8,15 @@ from functools import partial
 from typing import TypeAlias
 
 from convergence import concurrency
-from convergence.core.check import begin
-from convergence.core.claim import ACTING, Claim, StepDecision, Worker
+from convergence.core.begin import begin
+from convergence.core.claim import ACTING, NO_NODE, Claim, StepDecision, Worker
 from convergence.core.effects import Decision
-from convergence.core.finish import abandon, as_claimed, finish
-from convergence.core.held import escalate, record, release
-from convergence.core.interrupt import NO_NODE, interrupt
-from convergence.core.leftover import Tracking, keep_track
-from convergence.core.lost import put_in_doubt
+from convergence.core.finish import as_claimed, finish
+from convergence.core.held import abandon, escalate, interrupt, record, release
+from convergence.core.lost_commits import put_in_doubt
 from convergence.core.model import BEGINNINGS
-from convergence.core.replace import replacement
+from convergence.core.orphans import Tracking, keep_track
+from convergence.core.replacement import replacement
 from convergence.core.results import End, Failed, NotBegun, Parked, Result
 from convergence.core.views import NodeView
 from convergence.db.records import HeldRow

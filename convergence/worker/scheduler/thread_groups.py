@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
-from convergence.core.interrupt import NO_NODE
+from convergence.core.claim import NO_NODE
 from convergence.worker.scheduler.constants import JAMMED_S
 
 LOG = logging.getLogger(__name__)

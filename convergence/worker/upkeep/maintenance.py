@@ -9,10 +9,9 @@ from enum import StrEnum
 from functools import partial
 
 from convergence.concurrency import StopReason
-from convergence.core.claim import Worker
+from convergence.core.claim import NO_NODE, Worker
 from convergence.core.failure import nobody_waits_for
 from convergence.core.held import release
-from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
 from convergence.db.ports import Ports

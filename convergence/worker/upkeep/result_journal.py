@@ -12,11 +12,11 @@ from itertools import islice
 
 from typing_extensions import override
 
-from convergence.core import lost
+from convergence.core import lost_commits
 from convergence.core.claim import Claim
 from convergence.core.effects import Decision, InsertEvents
-from convergence.core.leftover import Tracking
 from convergence.core.model import BEGINNINGS, Action
+from convergence.core.orphans import Tracking
 from convergence.core.rows import Event, Resource, Traversal
 from convergence.core.views import PlanView
 from convergence.db.repositories.witness import LostCommits
@@ -171,7 +171,7 @@ class ResultJournal:
         else:
             self._done.append(done)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """See whether the database still knows the newest results; to be called with each heartbeat.
 
         Nothing else notices a loss of less than the time between two heartbeats. A server that only lags
@@ -209,7 +209,7 @@ class ResultJournal:
     def mend(self) -> None:
         """Tell the stacks what they may have lost, and bring their rows up to what is known here.
 
-        What cannot be done now is done at the next call: `look` comes before it.
+        What cannot be done now is done at the next call: `check` comes before it.
         """
         left = [self._lost.popleft() for _ in range(len(self._lost))]
         for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_told):
@@ -245,9 +245,9 @@ class ResultJournal:
 
     def _decide(self, view: PlanView, lost_action: LostAction) -> Decision[Tracking]:
         done = lost_action.done
-        if done.claim.action in BEGINNINGS or lost.is_unknown(view, done.claim, done.physical_id):
-            return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
-        return lost.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
+        if done.claim.action in BEGINNINGS or lost_commits.is_unknown(view, done.claim, done.physical_id):
+            return lost_commits.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
+        return lost_commits.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
 
     def _tell(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
         try:

@@ -8,7 +8,7 @@ from functools import partial
 
 from convergence import logs
 from convergence.concurrency import Task, TaskKilled
-from convergence.core.interrupt import NO_NODE
+from convergence.core.claim import NO_NODE
 from convergence.core.rows import SnapshotItem
 from convergence.credentials.model import Credentials
 from convergence.db.ports import ReaderPort, SnapshotsPort

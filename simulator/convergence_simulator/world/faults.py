@@ -127,7 +127,7 @@ class Trouble:
         """Stop all faults by chance from now on."""
         self._faults = self._world.faults = NONE
 
-    # --- what goes wrong --------------------------------------------------------------------------------------
+    # --- outages ----------------------------------------------------------------------------------------------
 
     def lose_broker(self, duration_s: float) -> None:
         """Take the broker away. All its messages are lost, and it comes back empty."""

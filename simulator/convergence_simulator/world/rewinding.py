@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from convergence.core.adoption import is_offered
 from convergence.core.model import Action
+from convergence.core.object_state import is_offered
 from convergence.db.repositories.witness import LostCommits
 from convergence_simulator.cloud.reality import NOBODY, PhysicalObject, is_of, may_find
 
