@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from convergence import __version__
 from convergence.cli.connection import local_servers
@@ -46,9 +47,8 @@ def build(settings: Settings) -> ProgramService:
     transport = embedded.parts.transport
     issuer = issuer_of(settings, seal_of(embedded.parts.store.engine.dialect))
     secret = local_servers.new_secret()
-    api = ApiProcess(
-        settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport), issuer=issuer, secret=secret
-    )
+    options = replace(settings.api, secret=secret)
+    api = ApiProcess(options, transport, stop_s=API_STOP_S, shown=shown(settings, transport), issuer=issuer)
     telling = Telling(embedded.parts.api, lambda: api.address)
     if settings.api.authentication != 'noauth':
         return Together(embedded, *observers, api, telling)

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -175,7 +176,7 @@ def _run(settings: Settings) -> int:
         embedded = Embedded(settings)
         observers = [ObserverProcess(embedded.parts, owns_parts=False)] if settings.observer.enabled else []
         secret = local_servers.new_secret()
-        api = ApiProcess(settings.api, embedded.parts.transport, stop_s=all_in_one.API_STOP_S, secret=secret)
+        api = ApiProcess(replace(settings.api, secret=secret), embedded.parts.transport, stop_s=all_in_one.API_STOP_S)
         telling = Telling(embedded.parts.api, lambda: api.address)
         return all_in_one.Together(embedded, *observers, api, telling, Sign(settings, lambda: api.address, secret))
 

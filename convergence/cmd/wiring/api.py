@@ -152,7 +152,6 @@ class ApiProcess:
     :param stop_s: seconds that running requests may take after a stop.
     :param close: gives back what it was made from.
     :param issuer: has credentials made for stacks; None: they get none.
-    :param secret: of this start; the server proves its identity with it. Empty: the server proves nothing.
     :param shown: makes what shows that this process is alive, from how busy it is; None: that is not shown.
     :raises ConfigurationError: the process runs on green threads, or the certificate cannot be used.
     """
@@ -167,7 +166,6 @@ class ApiProcess:
         shown: Callable[[Callable[[], dict[str, int]]], ApiPresence] | None = None,
         conf: cfg.ConfigOpts = cfg.CONF,
         issuer: Issuer | None = None,
-        secret: str = '',
     ) -> None:
         if installed() is Executor.EVENTLET:
             raise ConfigurationError(
@@ -177,6 +175,7 @@ class ApiProcess:
         self._stop_s = stop_s
         self._close = close
         self._followers = _followers(settings)
+        secret = settings.secret
         prove = (lambda nonce: server_proof(secret, nonce, self.address)) if secret else None
         application = make_application(settings, transport, conf, self._followers, issuer, prove)
         serving, shared = _serving(settings), settings.workers > 1
