@@ -533,7 +533,7 @@ MUTANTS = (
     ),
     Mutant(
         'the store never conflicts',
-        (Edit(f'{APPLY}:_expect', "raise Conflict(f'{what} is not as it was read')", 'return'),),
+        (Edit(f'{APPLY}:_expect', "raise Conflict(f'{what} has changed since it was read')", 'return'),),
         ('cleanup_becomes_wanted_again', 'three_generations_of_one_name'),
         Faults(double=0.4),
     ),
