@@ -95,9 +95,6 @@ class ReaderPort(TraversalReaderPort, SignalReaderPort, Protocol):
     def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
         """The stack that was made for a request."""
 
-    def resources_of_tree(self, root_id: str) -> int:
-        """How many resources the goals of a stack and of all that is nested in it have."""
-
     def template(self, template_id: str) -> Template | None:
         """A template."""
 

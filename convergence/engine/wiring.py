@@ -69,7 +69,7 @@ class EngineParts:
     """
 
     dispatcher: Dispatcher
-    enrolment: ObservationScheduler
+    observation_scheduler: ObservationScheduler
     compiler: TemplateCompiler
     traversals: Traversals
     stacks: Stacks
@@ -117,13 +117,13 @@ def wire_engine(
     stops = NestedStops(reader, traversals, releases)
     nesting, scaling = _wire_nesting(ports, compiler, traversals, types, options.nesting, new_id, releases)
     stacks = Stacks(reader, compiler, traversals, options.stacks, new_id, releases.release, ports.credentials)
-    enrolment = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
+    scheduler = ObservationScheduler(ports.observations, reader, options.observed, options.sweep.limit)
     repairs = DriftRepairs(ports.observations, reader, compiler, traversals, types, new_id, options.repairs)
-    doing = (dispatcher, traversals, options.sweep, myself, stops, enrolment, repairs)
+    doing = (dispatcher, traversals, options.sweep, myself, stops, scheduler, repairs)
     tasks = classes.tasks(store, ports.sweeps, ports.roster, *doing, ports.pending, options.repairs.pauses)
     return EngineParts(
         dispatcher,
-        enrolment,
+        scheduler,
         compiler,
         traversals,
         stacks,

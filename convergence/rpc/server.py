@@ -255,6 +255,16 @@ class QuestionServer(RpcServer):
             raise _expected(errors.ConvergenceError('the worker that was asked has failed; its log says why')) from None
 
 
+class EngineNotices(Protocol):
+    """The methods of an engine that casts reach. Calls reach its operations by name."""
+
+    def settle(self, context: object, stack_id: str, traversal_id: str) -> None:
+        """A traversal has failed: fail its stack, or roll it back."""
+
+    def drifted(self, context: object, stack_id: str) -> None:
+        """An observer has found drift that needs a repair."""
+
+
 class EngineServer(RpcServer):
     """Answers each of `convergence.rpc.operations.OPERATIONS` with the method of `service` that has its name.
 
@@ -266,7 +276,7 @@ class EngineServer(RpcServer):
     logged, and the caller is told where to look, not what the trace says.
     """
 
-    def __init__(self, transport: Transport, host_id: str, service: object, *, threads: int = 16) -> None:
+    def __init__(self, transport: Transport, host_id: str, service: EngineNotices, *, threads: int = 16) -> None:
         methods = {name: self._operation(operation) for name, operation in OPERATIONS.items()}
         endpoint = Endpoint(
             messages.ENGINE_VERSION, {**methods, Settle.METHOD: self._settle, DriftFound.METHOD: self._drifted}
@@ -348,14 +358,14 @@ class EngineServer(RpcServer):
     def _settle(self, context: RequestContext, document: dict[str, Any]) -> None:
         message = Settle.decode(document)
         try:
-            self._service.settle(context, message.stack_id, message.traversal_id)  # type: ignore[attr-defined]
+            self._service.settle(context, message.stack_id, message.traversal_id)
         except Exception:
             LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
 
     def _drifted(self, context: RequestContext, document: dict[str, Any]) -> None:
         message = DriftFound.decode(document)
         try:
-            self._service.drifted(context, message.stack_id)  # type: ignore[attr-defined]
+            self._service.drifted(context, message.stack_id)
         except errors.DatabaseUnavailable as error:
             LOG.info('%s: %s is left to the sweeper: %s', self._name, message, error)
         except Exception:

@@ -346,7 +346,7 @@ def test_only_some_requests_of_an_engine_wait_for_workers():
     waiting = threading.Thread(target=lambda: first.extend(ask(workers)))
     waiting.start()
     assert arrived.wait(60.0)
-    assert 'too much at the moment' in ask(workers)[0].reason
+    assert 'too many questions' in ask(workers)[0].reason
     release.set()
     waiting.join(60.0)
     assert first == [TypeReply(is_known=True)] == ask(workers)

@@ -158,7 +158,7 @@ def test_a_property_that_no_update_can_put_right_can_be_accepted(harness):
 def test_what_cannot_be_accepted_is_refused_and_nothing_changes(harness):
     shown = Accepting(harness, {'a': 'x', 'b': 'y', 'c': 'z'})
     shown.observing.look(shown.stack_id)
-    with pytest.raises(errors.NotSupported, match='not known to differ; have it looked at first'):
+    with pytest.raises(errors.NotSupported, match='has no known drift; request an observation first'):
         shown.accept('a')
     del harness.reality.objects[shown.object_of('b')]
     shown.differ('a', value='else')
@@ -199,7 +199,7 @@ def test_what_was_seen_before_somebody_worked_on_it_is_not_accepted(harness):
     harness.run()
     assert (meanwhile, verdict()) == ([AcceptanceOutcome.BUSY], AcceptanceOutcome.STALE)
     assert harness.reader.resources(shown.stack_id)[0].accepted is None
-    with pytest.raises(errors.NotSupported, match='not known to differ'):
+    with pytest.raises(errors.NotSupported, match='has no known drift'):
         shown.accept('a')
 
 

@@ -445,7 +445,7 @@ def test_a_person_has_one_resource_put_right_with_what_reads_it_whatever_the_pol
     assert (mended.state(), calls(harness) - before) == ('UPDATE_COMPLETE', Counter(wanted))
     assert mended.values == {'a': 'x', 'b': '', 'c': 'else'}, 'c was not asked for'
     assert harness.reality.calls['observe', 'c'] == looked
-    assert any('a repair of a was asked for' in each for each in mended.events())
+    assert any('a repair of a was requested' in each for each in mended.events())
 
 
 def test_a_person_has_tried_again_what_was_given_up(harness):

@@ -171,7 +171,7 @@ def test_what_python_takes_for_equal_is_not_the_same(before, after):
         {'hidden': (('properties', 'value'),)},
         {'private': (('properties', 'value'),)},
         {'secrets': ('x',)},
-        {'printable': ('x',)},
+        {'harmless': ('x',)},
         {'implied': ('b',)},
         {'asked': ('b',)},
         {'requires': ('b',)},

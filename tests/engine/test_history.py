@@ -71,5 +71,5 @@ def test_a_stack_must_have_the_traversal_that_was_seen():
     stack = SimpleNamespace(name='web', traversal_id='t-2')
     require_traversal(stack, None)
     require_traversal(stack, 't-2')
-    with pytest.raises(PreconditionFailed, match='Look at it, and decide again'):
+    with pytest.raises(PreconditionFailed, match='Read it again, and repeat the request'):
         require_traversal(stack, 't-1')

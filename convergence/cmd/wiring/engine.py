@@ -64,7 +64,7 @@ def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbe
         StackReads(reader, compiler, parts.settings.engine.hidden_stack_tags, objects),
         ResourceReads(reader, compiler, ports.software, objects, workers),
         ExplainReads(reader, compiler, objects),
-        DriftReads(reader, compiler, objects, roster, engine.enrolment.of),
+        DriftReads(reader, compiler, objects, roster, engine.observation_scheduler.of),
         HistoryReads(reader, compiler, objects),
         ProgressReads(Overview(parts.store), roster),
         InstallationReads(compiler, parts.types, roster, __version__, heartbeat.holds, workers, credentials),

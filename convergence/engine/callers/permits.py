@@ -1,8 +1,8 @@
 """The resource types that a caller may use.
 
 The API evaluates the policy and sends the results with each request. A rule stands for one type, or for all types with
-a common prefix. Rules apply to the actual type of a resource: an environment can map the name in a template to
-another type.
+a common prefix. Rules apply to the actual type of a resource: an environment can map the name in a template to another
+type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Permits:
     """The policy's rules about resource types for one caller.
 
     :param rules: True if the caller may use a type, by the type's name or by a prefix: ``A::B::*``, ``*``. The most
-    specific rule wins. None: no policy applies, because the caller is a program of the operator.
+        specific rule wins. None: no policy applies, because the caller is a program of the operator.
     """
 
     rules: Mapping[str, bool] | None = None

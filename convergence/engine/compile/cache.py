@@ -158,7 +158,7 @@ def made_from(content: Mapping[str, Json], project_id: str) -> str:
 
     :param content: content of the template row, or the content to be stored there.
     :returns: '' for content that cannot be encoded as JSON (it will be refused), and for content that may contain an
-    expression which reads the time: such templates are never equal.
+        expression which reads the time: such templates are never equal.
     """
     try:
         text = json.dumps([content, project_id], separators=(',', ':'), default=repr)

@@ -38,8 +38,7 @@ def submission_of(
     """The submission for a nested stack.
 
     It contains the mappings and parameter defaults of the parent stack, the values that the resource gives, and the
-    files
-    that the nested templates may read. Hidden values stay hidden.
+    files that the nested templates may read. Hidden values stay hidden.
 
     :param parent: submission of the stack that contains the resource.
     :param facade: see `facade_of`.

@@ -1,8 +1,8 @@
 """Reads and validates the templates of nested stacks before the stacks exist, as far as their parameters are known.
 
-A problem in a nested template is reported for the stack that will contain it, not when its resources are created:
-in the same words for validate, preview, create and update, with file and line. Problems of the members of groups in
-the outermost template are left to `convergence.engine.compile.member_checks`, which needs only samples.
+A problem in a nested template is reported for the stack that will contain it, not when its resources are created: in
+the same words for validate, preview, create and update, with file and line. Problems of the members of groups in the
+outermost template are left to `convergence.engine.compile.member_checks`, which needs only samples.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Submission:
     :param environment: a mapping with the sections of an environment.
     :param environment_files: texts, by name, of files that were merged into the environment. They are only shown.
     :param implied: requirements that resource types added to the accepted template: for names of resources, the
-    resources that come before them. None: the types were not queried.
+        resources that come before them. None: the types were not queried.
     :param asked: attributes that the parent stack reads from resources of a nested stack, by resource name.
     :param facade: values of the resource that the template implements; see `template.analyse`.
     """

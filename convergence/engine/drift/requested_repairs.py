@@ -107,8 +107,7 @@ class ResourceRepairs:
         """Begin to compare one resource, and its dependents, with reality, and to repair drift; the stack.
 
         It begins under any drift policy, also without an observation. The count of earlier repairs starts again, so a
-        resource
-        that was given up can be repaired again.
+        resource that was given up can be repaired again.
 
         :raises ActionInProgress: another operation of the stack is in progress.
         :raises ResourceNotFound: its goal has no such resource.
@@ -154,6 +153,6 @@ class ResourceRepairs:
         if not types.nests(row.type) and not types.get(row.type).implements('observe'):
             raise errors.NotSupported(
                 f'Resource {name} of stack {stack.name} cannot be compared: the type {row.shown_type} does not observe '
-                'its objects. If the object is broken, mark the resource unhealthy and update the stack.'
+                'its objects. If the object is broken, mark it unhealthy and update the stack.'
             )
         return row

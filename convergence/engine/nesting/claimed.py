@@ -25,7 +25,7 @@ class NestingResource:
     :param begun: the known part of the answer, before the nested stack begins.
     :param has_snapshots: True if there are snapshots of the nested stack.
     :param ends: under `TELLS`, the output of the resource for a nested stack without outputs that reaches its goal, if
-    that is known. None: the end of the nested stack does not finish the resource.
+        that is known. None: the end of the nested stack does not finish the resource.
     """
 
     row: Resource

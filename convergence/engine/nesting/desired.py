@@ -135,8 +135,7 @@ class DesiredStacks:
         :param present: the nested stack.
         :raises EvaluationFailed: the update policy of the resource is invalid.
         :raises Overtaken: the template of the nested stack is not visible, perhaps because a database server lags.
-            Without
-        this error, a group would seem to have no members, and would get the size of a new one.
+            Without this error, a group would seem to have no members, and would get the size of a new one.
         """
         now = None
         if present is not None and present.template_id is not None:

@@ -106,7 +106,7 @@ class NestedOperations:
         :param step: number of finished steps of the action.
         :param node: number of the node that the row is claimed for, if the engine may release the row; see `Handoff`.
         :param ends: see `NestingResource`. None from workers of an older version, which do not dispatch nodes of nested
-        stacks either.
+            stacks either.
         :returns: the fields of `NestedStep`.
         :raises Conflict: the claim is lost.
         """
@@ -117,8 +117,7 @@ class NestedOperations:
 
         :param asked: for each of them the arguments of `act_on_nested_stack`.
         :returns: for each the answer; None: not begun, because of an error or the time limit. The worker then requests
-            it
-        separately.
+            it separately.
         """
         # A worker of a later version may say more.
         every = [_Asked(**{key: each[key] for key in each.keys() & _ASKED}) for each in asked]

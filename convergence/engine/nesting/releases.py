@@ -28,8 +28,7 @@ class Releases:
         """Make a nested stack independent: its resource is gone and the stack stays.
 
         The stack keeps the credentials of its former parent stack, and becomes the root of the stacks nested in it. The
-        link to
-        the parent stack is removed last: until then the sweeper finds an unfinished release.
+        link to the parent stack is removed last: until then the sweeper finds an unfinished release.
         """
         held = self._credentials.one(self._credentials.of_stack(stack_id) or '')
         own: StackChange = {'root_id': None, 'nested_depth': 0}

@@ -65,8 +65,7 @@ class NestedSnapshots:
         """The effects that delete a nested stack's snapshots together with it.
 
         Snapshots that are part of a parent stack's snapshot stay, because a restore of that one needs them. An
-        abandoned stack
-        keeps all of them.
+        abandoned stack keeps all of them.
         """
         if held.traversal.retains:
             return lambda view: ()

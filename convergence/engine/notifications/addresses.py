@@ -1,7 +1,7 @@
 """Checks the addresses of webhooks: a webhook must not reach this machine or its network.
 
-A name is resolved when a webhook is created and again for each request. The request connects to the checked address,
-so a name that resolves to another address a moment later does no harm.
+A name is resolved when a webhook is created and again for each request. The request connects to the checked address, so
+a name that resolves to another address a moment later does no harm.
 """
 
 from __future__ import annotations

@@ -34,8 +34,7 @@ class Rollbacks:
         """Bring a stack back to an earlier goal; its identity.
 
         An operation in progress whose goal is not yet in service is reversed, as by a cancel. Otherwise the stack goes
-        back to
-        the last good template or, if it has that one, to the one before it.
+        back to the last good template or, if it has that one, to the one before it.
 
         :param expected_traversal: the traversal that the stack must have; None: any.
         :raises ActionInProgress: the operation in progress cannot be reversed.

@@ -128,8 +128,7 @@ class Stacks:
         """Accept a new goal for a stack, at any time; its identity.
 
         With ``existing`` in `args`, the parts that are not given stay unchanged. Without it, tags that are not given
-        are
-        removed.
+        are removed.
         """
         options = StackOptions.of(args)
         if not options.existing and options.tags is None:
@@ -221,9 +220,8 @@ class Stacks:
         """Stop the operation in progress and, on request, go back to the last good template.
 
         `convergence.core.operation_table` defines the result. An operation that no rollback reverses (a delete, a
-        check,
-        a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running actions
-        have `StackLimits.cancel_patience_s` to end before they are stopped.
+        check, a suspension, ...) fails, whether a rollback is requested or not. Then nothing new begins, and running
+        actions have `StackLimits.cancel_patience_s` to end before they are stopped.
 
         :param now: stop running actions at once; a rollback always does.
         :raises NotSupported: nothing is in progress, or the goal is already in service.

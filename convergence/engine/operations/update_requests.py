@@ -68,8 +68,7 @@ def _kept_hidden(
     """The section of an environment that keeps the taken-over values of a partial update hidden.
 
     A new template must not reveal values that were given as secrets: a parameter that is hidden now stays hidden under
-    any
-    template, until a user gives its value again.
+    any template, until a user gives its value again.
 
     :param present: the environment of the stack.
     :param sent: the environment of the update.

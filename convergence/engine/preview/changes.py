@@ -68,11 +68,9 @@ class ChangePreview:
 
         :param observes: see `PlannedChanges`.
         :returns: for each `PreviewedAction` a list of resources, in the order of the template. Each has, besides the
-            usual
-        fields of a resource, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
-        `changed_properties`, `property_changes` and, unless it is deleted, the desired `properties`. A property change
-        has the
-        name, the values `before` and `after`, and `needs_new_object`.
+            usual fields of a resource, its `path` (the names that lead to it, with slashes), `certainty`, `reason`,
+            `changed_properties`, `property_changes` and, unless it is deleted, the desired `properties`. A property
+            change has the name, the values `before` and `after`, and `needs_new_object`.
         :raises StackValidationFailed: the update would be accepted, but must fail; carries every reason.
         """
         stack, rows, compiled, above = goal.stack, goal.rows, goal.compiled, goal.above

@@ -70,10 +70,8 @@ class Previews:
 
         :param credentials: supplied by this request; types query their services with them.
         :returns: in `resources` a resource that is a stack is a list of its resources. With ``show_nested`` in `args`
-            there
-        are no such lists: the resources of a nested stack follow it, each with its `path`. `WANTS_CREDENTIALS` is
-        present if
-        credentials would allow a better preview.
+            there are no such lists: the resources of a nested stack follow it, each with its `path`.
+            `WANTS_CREDENTIALS` is present if credentials would allow a better preview.
         """
         options = StackOptions.of(args)
         submission = self._stacks.compiler.submissions.read(template, params, files, environment_files)

@@ -34,8 +34,7 @@ class Inquiry:
     """The questions of one request: collected first, sent together, then answered.
 
     :param acts_as: the stack whose credentials the questions use, also for stacks nested in it. Empty: the stack does
-        not
-    exist yet.
+        not exist yet.
     :param credentials_id: the credentials that the request supplies in that case.
     """
 

@@ -56,14 +56,12 @@ class DriftReads(Reading[StackReader]):
         :param nested_depth: number of levels of nested stacks to include; None: none.
         :param with_healthy: also list objects without drift.
         :returns: `observed`: number of observed objects; `seen`: of those with an observation; `drifted`: of those with
-        drift; `since`, and `observed_at`, the time of the latest observation; `waiting`: number of requested
-        observations
-        that are pending; `observers`: number of running observers; `resources`, each with its `path`, `resource_type`,
-        `physical_resource_id`, `state`, `reason`, `since`, `observed_at`, the `source` of the observation, the `policy`
-        that
-        applies, the number of `repairs` in a row, `given_up`, the names of properties whose live values were
-        `accepted`, and
-        `properties`: of each that differs `name`, and the values `wanted`, `applied` and `live`.
+            drift; `since`, and `observed_at`, the time of the latest observation; `waiting`: number of requested
+            observations that are pending; `observers`: number of running observers; `resources`, each with its `path`,
+            `resource_type`, `physical_resource_id`, `state`, `reason`, `since`, `observed_at`, the `source` of the
+            observation, the `policy` that applies, the number of `repairs` in a row, `given_up`, the names of
+            properties whose live values were `accepted`, and `properties`: of each that differs `name`, and the values
+            `wanted`, `applied` and `live`.
         """
         stacks = self._tree(context, stack_identity, nested_depth)
         paths = {stack.id: path for path, stack in stacks.items()}

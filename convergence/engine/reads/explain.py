@@ -50,12 +50,12 @@ class ExplainReads(Reading[StackReader]):
 
         :param nested_depth: number of levels of nested stacks to include; None: none.
         :returns: `summary`, a sentence; `traversal`, null if there is none; `counts` of nodes; `frontier`, the ready
-        nodes, claimed ones first; `frontier_left_off`, the number of ready nodes not shown; `root_cause`, the resource
-        that
-        failed first, or null; `following`, the resources that failed after it, or did not start because of it; with
-        `nested_depth` also `nested`: the same for each nested stack that is in progress or failed, with its `path`, and
-        `nested_left_off`, the number of nested stacks not shown. `drift`: numbers of `observed`, `seen` and `drifted`
-        objects, and some of the drifted ones. The `path` of the root cause leads to the first failure on any level.
+            nodes, claimed ones first; `frontier_left_off`, the number of ready nodes not shown; `root_cause`, the
+            resource that failed first, or null; `following`, the resources that failed after it, or did not start
+            because of it; with `nested_depth` also `nested`: the same for each nested stack that is in progress or
+            failed, with its `path`, and `nested_left_off`, the number of nested stacks not shown. `drift`: numbers of
+            `observed`, `seen` and `drifted` objects, and some of the drifted ones. The `path` of the root cause leads
+            to the first failure on any level.
         """
         stack = self._stack(context, stack_identity)
         document = self._explained(stack)

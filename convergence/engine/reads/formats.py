@@ -189,9 +189,8 @@ def environment(sections: Mapping[str, Json], parameters: Mapping[str, template.
     """An environment with all of its sections; the values of hidden parameters are masked.
 
     Also masked are values of parameters that the template does not declare: an environment that several stacks share
-    has
-    values for other stacks, and it is unknown here which of them are hidden there. The same holds for values that the
-    environment calls encrypted.
+    has values for other stacks, and it is unknown here which of them are hidden there. The same holds for values that
+    the environment calls encrypted.
 
     :param parameters: the declared parameters; None: unknown, so every value is masked.
     """

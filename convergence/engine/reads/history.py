@@ -41,8 +41,7 @@ class HistoryReads(Reading[StackReader]):
 
         :param limit: maximum number; None: `NEWEST`.
         :param nested_depth: number of levels of nested stacks to include; None: none. With it each operation has the
-            `path`
-        of its stack, empty for the stack itself.
+            `path` of its stack, empty for the stack itself.
         """
         if limit is not None and limit < 0:
             raise errors.Invalid(f'limit: {limit} is less than 0')
@@ -62,14 +61,11 @@ class HistoryReads(Reading[StackReader]):
         """The resources of a stack and their dependencies.
 
         :param nested_depth: number of levels of nested stacks to include; None: none. The names of nested resources are
-        paths, with slashes, and a resource that is a stack needs all resources in it.
+            paths, with slashes, and a resource that is a stack needs all resources in it.
         :returns: `nodes`, each with `name`, `type`, `status` (null: not started), `reason`, `is_planned` (True if the
-            current
-        operation visits or visited it, while that is known), and `changed_outside`, the reason of its drift (null: no
-        known
-        drift); first the resources of the goal in the order of the template, then leftovers of older templates.
-        `edges`:
-        `from` needs `to`.
+            current operation visits or visited it, while that is known), and `changed_outside`, the reason of its drift
+            (null: no known drift); first the resources of the goal in the order of the template, then leftovers of
+            older templates. `edges`: `from` needs `to`.
         """
         stack = self._stack(context, stack_identity)
         nodes, edges = self._graph(stack, '')
@@ -149,8 +145,8 @@ class ProgressReads:
         """Counts of processes and operations, and a verdict. The API shows them to every caller.
 
         :returns: `status`, ``ok`` or ``stuck``; `reasons`, sentences; numbers of running `engines` and `workers`;
-            numbers of
-        `operations` in progress, of `stalled` ones without progress, and of `late` ones past their deadline.
+            numbers of `operations` in progress, of `stalled` ones without progress, and of `late` ones past their
+            deadline.
         """
         up = [service.kind for service in self._roster.services() if service.is_up]
         found = self._overview.operations()

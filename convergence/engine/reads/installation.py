@@ -74,8 +74,7 @@ class InstallationReads:
         """Validate a template, and show its declarations. Parameters need no values.
 
         Resource types also check if objects with the given properties can exist, where all values are known. A check
-        that
-        could not be made is a warning.
+        that could not be made is a warning.
 
         :param params: an environment.
         :param environment_files: names among the `files`; their merged content overrides `params`.

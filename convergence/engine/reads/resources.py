@@ -83,10 +83,9 @@ class ResourceReads(Reading[StackReader]):
         """The resources of a stack, by name: for each name the row that is, or will be, in service.
 
         :param nested_depth: number of levels of nested stacks to include: their resources follow the resource whose
-            object
-        they are in.
+            object they are in.
         :param filters: selected values of ``name``, ``type`` (a part is enough), ``status``, ``action``, ``id`` and
-        ``physical_resource_id``; a value may be a list.
+            ``physical_resource_id``; a value may be a list.
         :param limit: maximum number of resources.
         :param marker: name of the last resource of the page before. It need not exist any more.
         :raises Invalid: there is no such filter, or the request combines pages and nested stacks.
@@ -147,8 +146,7 @@ class ResourceReads(Reading[StackReader]):
         `attributes_not_read` gives the reason.
 
         :param with_attr: names of attributes that the answer contains even if they were never read; these are read now,
-            too,
-        and so is ``show`` if it is among them.
+            too, and so is ``show`` if it is among them.
         :raises ResourceNotFound: the stack has no such resource.
         """
         stack = self._stack(context, stack_identity)
@@ -289,8 +287,7 @@ class ResourceReads(Reading[StackReader]):
         """The dependents of each name, for each shown stack.
 
         Nested stacks are not compiled: the nodes of their present operation, and the sources of their rows, are read
-        for all
-        of them at once.
+        for all of them at once.
         """
         nested = {stack.traversal_id: stack.id for stack in tree.stacks() if stack.traversal_id is not None}
         visited: dict[str, list[Definition]] = {}

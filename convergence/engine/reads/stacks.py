@@ -85,8 +85,7 @@ class StackReads(Reading[StackReader]):
         """Everything about one stack, as a list of one. The outputs of a deleted stack are gone.
 
         :param resolve_outputs: include the values of outputs. Their cost depends on the resources that they refer to,
-            not on
-        the size of the stack.
+            not on the size of the stack.
         :param with_unreadable: include the unreadable values of the stack. Reads all of its rows.
         """
         stack = self._stack(context, stack_identity)
@@ -171,8 +170,7 @@ class StackReads(Reading[StackReader]):
         """Outputs with their values. An output that fails shows its error; it does not affect others.
 
         Values computed from hidden parameters are masked. Values that a resource type keeps secret are not: with an
-        output, the
-        template decides that its users may read them.
+        output, the template decides that its users may read them.
         """
         rows = self._referred(stack, [output.value for output in outputs])
         inputs, hides = outputs_of(rows), self._hides(rows, goal.definitions)

@@ -3,8 +3,7 @@
 The nested stack of the group gets another goal in one transaction that has locked that stack and the group's row. So
 the second of two simultaneous signals counts from the result of the first, or is refused because the group is being
 scaled. The group's row is not claimed for that, and the parent stack does not take part. Only the row's values about
-the
-members become outdated, so that the next update reads them again.
+the members become outdated, so that the next update reads them again.
 
 The history of the nested stack shows when the group was scaled last, and so the end of its cooldown. If the policy has
 another cooldown than the group, an output of that stack records it: it is stored with the goal, in the same

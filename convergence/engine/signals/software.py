@@ -121,7 +121,7 @@ class Software:
         """Change a deployment, and return it. None keeps a value.
 
         :param values: `config_id`, `input_values`, `output_values`, `action`, `status`, `status_reason` and
-        `stack_user_project_id`.
+            `stack_user_project_id`.
         :raises EntityNotFound: the project has no such deployment, or no such configuration.
         :raises Invalid: a value is invalid.
         """

@@ -15,8 +15,7 @@ class Reach:
     """Records when the database answered, and how long it did not.
 
     A living worker renews its lease as soon as the database answers again. Until it has had the time for that, a lease
-    that
-    expired during the outage says nothing about the worker.
+    that expired during the outage says nothing about the worker.
 
     :param lease_s: length of a lease, and so the time in which every living worker renews its own.
     :param clock: monotonic seconds of this machine.

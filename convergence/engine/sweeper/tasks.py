@@ -293,10 +293,9 @@ class SweepTasks:
     def wake(self) -> int:
         """Requeue ready nodes that no worker has claimed: the message was lost, or its receiver died.
 
-        While messages cannot be sent, workers poll for these nodes.
-        If more nodes wait than all workers can begin, a node most likely waits in the broker's queue, and a second
-        message
-        would make it wait twice. Then it counts as lost only after the time that a dead worker's rows have.
+        While messages cannot be sent, workers poll for these nodes. If more nodes wait than all workers can begin, a
+        node most likely waits in the broker's queue, and a second message would make it wait twice. Then it counts as
+        lost only after the time that a dead worker's rows have.
         """
         if not self._dispatcher.can_send():
             return 0

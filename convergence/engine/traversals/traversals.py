@@ -131,8 +131,7 @@ class Traversals:
 
     def _accept(self, start: TraversalStart) -> Planned:
         """Store a plan. If the answer to a commit was lost, the next attempt may be refused because of the stored plan;
-        that
-        is no refusal.
+        that is no refusal.
         """
         scope: Scope[PlanView] = start.scope
         try:
@@ -269,8 +268,7 @@ class Traversals:
         """Stop the running traversal without a rollback.
 
         :param patience_s: seconds that running actions have to finish, here and in all nested stacks; nothing else
-            begins
-        meanwhile. 0: they are stopped now.
+            begins meanwhile. 0: they are stopped now.
         """
 
         def may_stop(view: PlanView) -> bool:
@@ -347,8 +345,7 @@ class Traversals:
         """Make workers stop actions of all traversals of the stack but the running one.
 
         Includes older traversals: one that failed or was superseded has no deadline any more, and its actions may be
-        those for
-        which the last traversal waited until its own deadline.
+        those for which the last traversal waited until its own deadline.
 
         :param ended: a traversal that has just ended, in case a lagging database server does not show that yet.
         """

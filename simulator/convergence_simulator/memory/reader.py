@@ -141,14 +141,6 @@ class MemoryReader(MemoryInspector):
                 return stack
         return None
 
-    def resources_of_tree(self, root_id: str) -> int:
-        """How many resources the goals of a stack and of all that is nested in it have."""
-        return sum(
-            stack.resource_count
-            for stack in self._memory.seen().stack.values()
-            if stack.deleted_at is None and root_id in (stack.id, stack.root_id)
-        )
-
     def template(self, template_id: str) -> Template | None:
         """A template."""
         self._memory.pause('read')

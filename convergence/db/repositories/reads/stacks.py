@@ -18,7 +18,6 @@ from convergence.db.repositories.reads.tree import TreeInspector
 from convergence.db.schema.columns import UNREADABLE, dumps
 from convergence.db.schema.models import EVENT, RESOURCE, STACK, TEMPLATE
 from convergence.db.schema.row_columns import RESOURCE_COLUMNS, STACK_COLUMNS, columns, resource_of
-from convergence.db.statements.applying.trees import COUNT_RESOURCES
 from convergence.db.statements.prepared.statement import PreparedStatement
 from convergence.errors import CannotBeRead, GoalUnreadable
 
@@ -131,10 +130,6 @@ class StackReader(TreeInspector, TraversalInspector):
         statement = self._filtered(select(func.count()).select_from(STACK), query)
         with self._store.reading() as connection:
             return int(connection.execute(statement).scalar_one())
-
-    def resources_of_tree(self, root_id: str) -> int:
-        """How many resources the goals of a stack and of all that is nested in it have."""
-        return self._one(int, COUNT_RESOURCES, root=root_id) or 0
 
     def template(self, template_id: str) -> Template | None:
         """A template.
