@@ -1,9 +1,9 @@
-"""Credentials with which a stack acts for its user after the request is over: made, kept, used and removed.
+"""Credentials with which a stack acts for its user after the request has ended.
 
-The API makes them in Keystone with the user's own token, which goes nowhere else (`convergence.api.lending`): a trust,
-or an application credential. A row in the database (`convergence.db.repositories.credentials`) stands before the thing
-in Keystone does, says how it can be recognized, and goes after it: so nothing is lost whoever dies. Stacks refer to the
-row by its id, which is all that the core ever sees of it (`convergence.engine.callers.credentials`). Workers act
-with it (`convergence.worker.attempts.credentials`), engines remove it when nothing needs it any more
-(`convergence.engine.sweeper.credentials`).
+The API creates them in Keystone, a trust or an application credential, with the user's own token, which it passes to no
+other process (`convergence.api.lending`). A row in the database (`convergence.db.repositories.credentials`) exists
+before the credentials in Keystone and is deleted after them, and it contains the data that identify them. So a crash of
+any process leaves no unknown credentials. A stack refers to the row by its id, and the core sees only that id
+(`convergence.engine.callers.credentials`). Workers use the credentials (`convergence.worker.attempts.credentials`);
+engines remove them when no stack needs them any more (`convergence.engine.sweeper.credentials`).
 """
