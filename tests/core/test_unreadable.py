@@ -31,8 +31,8 @@ def test_nothing_is_done_with_an_object_of_which_too_little_is_known(node, actio
 @pytest.mark.parametrize(
     ('view', 'what'),
     [
-        (node_view(replace(NODE, damaged=('definition',))), 'what this operation wants of it'),
-        (node_view(unread=('a', 'b')), 'what a, b handed on to it'),
+        (node_view(replace(NODE, damaged=('definition',))), 'the stored plan of this operation for it'),
+        (node_view(unread=('a', 'b')), 'the stored output of a, b'),
     ],
     ids=['definition', 'inputs'],
 )
