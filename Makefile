@@ -1,24 +1,24 @@
 # make demo      a first stack in one process; needs nothing but Python 3.11 and its venv module
 # make test      every test, in a virtual environment of tox's own
-# make test-quick   those that need no server and no process of their own, in under a minute
-# make coverage  how much of the core its own tests reach
-# make lowest    what libraries are used for, with the lowest versions of them that are allowed
+# make test-quick   the tests that need no server and no process of their own, in under a minute
+# make coverage  the coverage of the core by its own tests
+# make lowest    tests of all uses of libraries, with the lowest versions that setup.cfg allows
 # make heat      the resource types of openstack-heat, beside the installed classes; needs some 400 MiB
 # make openstack   a real control plane of OpenStack on this machine, and those types against it; needs MariaDB, RabbitMQ,
 #                gcc, 2 GiB of memory; ARGUMENTS=start, status, env, stop, remove; ARGUMENTS="--keep -k rollback"
 # make lint      style, types, import contracts
 # make docs      the documentation as a site, in build/docs/index.html
-# make links     whether the links of the documentation to other sites lead somewhere; needs a network
+# make links     check the links of the documentation to other sites; needs a network
 # make bench     figures of this machine; ARGUMENTS="--quick", "--only share idle", "--against REVISION", "--profile DIRECTORY"
-# make figures   measure everything that docs/measured.rst tells, which takes two hours on a quiet machine, and write it
+# make figures   measure all figures of docs/measured.rst and write them; takes two hours on a quiet machine
 # make simulate  random orders of events and random programs, with faults, for a minute; ARGUMENTS="--time 600" for longer
 # make chaos     kill, freeze, cut off and restart real processes and servers; ARGUMENTS="--only storm --time 600"
-# make sockets   hold the API up with hundreds of slow sockets, and measure how others are answered
-# make fuzz      send junk to what reads templates, environments and requests; ARGUMENTS="api --role reader"
-# make mutants   break the engine on purpose, and see that it is noticed
-# make config    write etc/convergence/convergence.conf.sample and policy.yaml.sample anew
-# make constraints   write constraints.txt anew: the newest versions of all requirements; run make test before a commit
-# make clean     remove what the others have made, but for convergence-data
+# make sockets   open hundreds of slow connections to the API, and measure its answers to other clients
+# make fuzz      send random input to the readers of templates, environments and requests; ARGUMENTS="api --role reader"
+# make mutants   break single lines of the engine on purpose; the simulator must notice each
+# make config    rewrite etc/convergence/convergence.conf.sample and policy.yaml.sample
+# make constraints   rewrite constraints.txt with the newest versions of all requirements; run make test before a commit
+# make clean     remove the files of all targets, except convergence-data
 
 PYTHON ?= python3
 PIP := -m pip install --quiet --disable-pip-version-check
@@ -65,14 +65,14 @@ demo: $(VENV)/installed
 bench: $(VENV)/installed
 	@$(VENV)/bin/python -m tests.bench $(ARGUMENTS)
 
-# Sizes for the plots; the rest at the size that it has by itself.
+# These sizes are for the plots; the other scenarios have sizes of their own.
 figures: $(VENV)/installed
 	@$(VENV)/bin/python $(PIP) --editable '.[bench]' --editable ./simulator
 	@$(VENV)/bin/python -m tests.bench --only operations workers nested requests stored crowd share idle giant \
 		--sizes 100 1000 10000 --json docs/figures.json $(ARGUMENTS)
 	@$(VENV)/bin/python -m tests.bench.report
 
-# Faults at every other seed: what is found without the sweeper's help is worth as much as what it saves.
+# Every other seed has faults. Runs without faults show defects that the sweeper would repair.
 simulate: $(VENV)/installed
 	@$(VENV)/bin/python -m convergence_simulator --time 60 --jobs 2 --alternate \
 		--drop 0.02 --double 0.02 --crash 0.002 --lag 0.005 --drift 0.002 --in-a-row 4 --random 0:100 --trees 0:100 \
@@ -96,7 +96,7 @@ config: $(VENV)/installed
 	@$(VENV)/bin/oslo-config-generator --config-file etc/convergence/generator.conf
 	@$(VENV)/bin/oslopolicy-sample-generator --config-file etc/convergence/policy-generator.conf
 
-# A new environment each time: what was installed before would stay as it is.
+# A new environment each time: pip keeps versions that are installed already.
 constraints:
 	@rm -rf .tox/constraints && $(PYTHON) -m venv .tox/constraints
 	@.tox/constraints/bin/python $(PIP) --editable '.[test,lint,docs,keystone,mysql,postgresql]' --editable ./simulator
@@ -108,7 +108,7 @@ clean:
 	@test ! -d .openstack || echo 'The control plane stays: make openstack ARGUMENTS=remove'
 	rm -rf .tox $(VENV)/installed build dist *.egg-info
 
-# The installation is editable: only new requirements and entry points make it stale, not changed code.
+# The installation is editable: it becomes stale by new requirements and entry points, not by changed code.
 $(VENV)/installed: setup.cfg pyproject.toml simulator/setup.cfg
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	@echo 'Installing Convergence into $(VENV) ...'

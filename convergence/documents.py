@@ -1,4 +1,4 @@
-"""Parses JSON texts from outside into values that the rest of the program can process and store. No I/O."""
+"""JSON texts from outside, as values that everything behind can go through and keep. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, NoReturn, TypeAlias
 Document: TypeAlias = dict[str, Any]
 """A JSON object."""
 AnyJson: TypeAlias = Any
-"""A JSON value that the code passes on unchanged, or whose shape its reader knows."""
+"""A JSON value that is passed on unchanged, or whose shape the receiver knows."""
 DEEPEST = 200
-"""Maximum nesting of maps and lists: three times that of a template, and far below Python's recursion limit."""
+"""Maps and lists inside of each other: three times what a template may have, and far less than stops Python."""
 MOST_DIGITS = 300
-"""Maximum number of digits of a whole number: fewer than those of the largest float."""
+"""Of a whole number: fewer than those of the largest that a float can be."""
 _NUL = re.compile(r'(?<!\\)(?:\\\\)*\\u0000')
 
 
 def parse(text: str) -> AnyJson:
-    """Return the value of a JSON text.
+    """The value of a JSON text.
 
-    :raises ValueError: the text is not JSON, is nested too deeply, or contains a value that cannot be stored. The
-        message completes a sentence that begins with the name of the document, for example ``is nested too deeply``.
+    :raises ValueError: it is none, is nested too deeply, or holds what cannot be kept; the text says what, for example
+        ``is nested too deeply``, to stand after the name of the document.
     """
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_fraction, parse_int=_whole)
@@ -61,7 +61,7 @@ def _too_deep() -> ValueError:
 
 
 class TooLarge(ValueError):
-    """A number is too large to store, or would take long to parse."""
+    """A number that nothing behind could keep, or that would take long to read."""
 
 
 def _whole(digits: str) -> int:

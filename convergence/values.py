@@ -1,8 +1,8 @@
-"""Fast construction of frozen dataclasses, and fast copies of them with changed fields.
+"""Frozen values that are quickly made, and quickly copied with some fields changed.
 
-Rows, effects and events are frozen dataclasses, and each step of a traversal creates dozens of them. Python calls
-`object.__setattr__` for each field of such a value, and `dataclasses.replace` searches each field by its name; with
-forty columns this is most of the cost of a decision. A class with the decorator `quickly_made` is as frozen as before.
+Rows, effects and events are frozen dataclasses, and each step of a traversal makes dozens of them. Python sets each
+field of such a value by a call of `object.__setattr__`, and `dataclasses.replace` looks each field up by its name; with
+forty columns that is most of what a decision costs. A class that is decorated by `quickly_made` is as frozen as before.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _COPIERS: dict[type, Callable[[Any, Mapping[str, object]], Any]] = {}
 
 
 def quickly_made(kind: type[ValueT]) -> type[ValueT]:
-    """Decorate a frozen dataclass with slots, to create and copy its values several times as fast.
+    """Decorate a frozen dataclass with slots: its values are made, and copied, several times as fast.
 
-    While its fields are set, a value has a class with the same slots that is not frozen; there an assignment needs no
-    function call.
+    While its fields are set a value is of a class that has the same slots and is not frozen: there an assignment calls
+    nothing.
 
-    :raises TypeError: the class has a feature that the decorator does not support, such as `__post_init__`.
+    :raises TypeError: the class has something that this does not know, such as `__post_init__`.
     """
     parameters = inspect.signature(kind).parameters
     factories = {
@@ -54,7 +54,7 @@ def quickly_made(kind: type[ValueT]) -> type[ValueT]:
 
 
 def _source(fields: list[str], factories: Mapping[str, object]) -> str:
-    """Return the source of the functions `__init__` and `copied`, with one statement per field."""
+    """Two functions, written out field by field."""
     given = {name: name for name in fields}
     given |= {name: f'factories[{name!r}]() if {name} is unset else {name}' for name in factories}
     return '\n'.join(
@@ -75,15 +75,15 @@ def _source(fields: list[str], factories: Mapping[str, object]) -> str:
 
 
 def _take_over(before: types.FunctionType, after: types.FunctionType) -> None:
-    """Copy the defaults, the docstring and the other metadata of a function to the one that replaces it."""
+    """Give a function the defaults, and all that is to be read, of the one in whose place it comes."""
     for name in ('__defaults__', '__doc__', '__module__', '__qualname__', '__annotations__'):
         setattr(after, name, getattr(before, name))
 
 
 def copied(value: ValueT, changes: Mapping[str, object]) -> ValueT:
-    """Return a copy of a value with changed fields. If their names are known, call `replace`: mypy checks its fields.
+    """Return a copy of a value with changed fields, without a check of their names; use `replace` for known names.
 
-    :raises AttributeError: the class has no such field.
+    :raises AttributeError: there is no such field.
     """
     copier = _COPIERS.get(type(value), _as_dataclasses_do)
     copy: ValueT = copier(value, changes)
@@ -95,9 +95,9 @@ def _as_dataclasses_do(value: Any, changes: Mapping[str, object]) -> Any:
 
 
 if TYPE_CHECKING:
-    from dataclasses import replace  # the type checker knows the fields only of this function
+    from dataclasses import replace  # whose fields are known to the type checker
 else:
 
     def replace(value: ValueT, /, **changes: object) -> ValueT:
-        """Like `dataclasses.replace`, but faster if the class has the decorator `quickly_made`."""
+        """As `dataclasses.replace`, and quick where the class is `quickly_made`."""
         return copied(value, changes)

@@ -18,7 +18,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
-TABLES = {'docs/index', 'docs/decisions/index', 'docs/reference/index'}
+TABLES = {'docs/index', 'docs/decisions/index', 'docs/reference/index', 'docs/tutorial/index'}
 """Pages whose links are the navigation."""
 LINK = re.compile(r'<([\w./-]+)\.rst>`__')
 

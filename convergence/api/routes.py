@@ -198,7 +198,7 @@ _STACKS = (
     ),
     _route(f'GET {STACK}/explain', traversals.explain, 'stack_explain', 'stacks:explain', query='nested_depth'),
     _route(f'GET {STACK}/drift', traversals.drift, 'stack_drift', 'stacks:drift', query='nested_depth with_healthy'),
-    _route(f'POST {STACK}/drift', traversals.look, 'observe_stack', 'stacks:observe', 202, query='nested_depth'),
+    _route(f'POST {STACK}/drift', traversals.observe, 'observe_stack', 'stacks:observe', 202, query='nested_depth'),
     _with_body(
         _route(f'PATCH {STACK}/drift', traversals.set_policy, 'set_drift_policy', 'stacks:drift_policy'),
         schemas.DRIFT_POLICY,

@@ -194,7 +194,7 @@ class HttpServer:
                 accepted, address = await service.loop.sock_accept(listener)
             except OSError as error:
                 if error.errno != errno.ECONNABORTED:
-                    self._refusals.tell(error, service.limits.max_connections)
+                    self._refusals.log(error, service.limits.max_connections)
                     await asyncio.sleep(PAUSE_S)
                 continue
             connection = Accepted(service, plain_address(address[0]), accepted)
@@ -228,7 +228,7 @@ class _Refusals:
     def __init__(self) -> None:
         self._said_at = -math.inf
 
-    def tell(self, error: OSError, connections: int) -> None:
+    def log(self, error: OSError, connections: int) -> None:
         """Log a failed accept.
 
         :param connections: maximum number of connections.

@@ -2,7 +2,7 @@
 
 With nothing configured it needs nothing: an SQLite file, messages in memory, and the resource types of the local
 provider. With a broker and another database it is one more engine and some more workers of an installation; with
-these, or with Keystone, the local provider is there only where the configuration asks for it by name.
+these, or with Keystone, the local provider is there only where the configuration enables it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 
 NAME = 'convergence-all-in-one'
 API_STOP_S = 5.0
-"""Seconds that requests in hand are given when the program is told to stop."""
+"""Seconds after a request to stop in which running requests may finish."""
 
 
 def build(settings: Settings) -> ProgramService:
@@ -109,7 +109,7 @@ class Posting:
             LOG.info('Commands on this machine do not find this API by themselves: %s: %s', self._data, error)
 
     def stop(self) -> None:
-        """Let nobody find it any more."""
+        """Remove the address from the file in which commands find this API."""
         self._announced.close()
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from convergence.errors import ConfigurationError
 
 NAME = 'convergence-api'
 STOP_S = 10.0
-"""Seconds that requests in hand are given when the API is told to stop."""
+"""Seconds after a request to stop in which running requests may finish."""
 
 
 def build(settings: Settings) -> ProgramService:

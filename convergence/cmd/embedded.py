@@ -1,4 +1,4 @@
-"""A whole installation inside this process: one engine and some workers, on whatever database and broker is configured.
+"""A whole installation inside this process: one engine and some workers, on the configured database and broker.
 
 For the program ``convergence-all-in-one``, for the demo, for measurements and for tests.
 """
@@ -33,7 +33,7 @@ WAIT_INTERVAL_S = 0.05
 
 @dataclass(slots=True)
 class _Running:
-    """What exists while an embedded installation is open."""
+    """An open embedded installation."""
 
     parts: Parts
     engine: EngineProcess
@@ -45,7 +45,7 @@ class Embedded:
     """An engine and ``[worker] workers`` workers in this process. As a context manager, or `start`, `stop`, `close`.
 
     On SQLite the schema is brought up to date by itself; another database is never changed unasked. With
-    ``memory://`` nobody else can reach it, not even another one in the same process.
+    ``memory://`` no other process can reach it, not even another one in the same process.
 
     :param types: the resource types; None: those that are installed, with the local provider where it is enabled.
     :param conf: filled; keystoneauth1 reads its own options from it.
@@ -69,7 +69,7 @@ class Embedded:
         return self._open_parts().parts
 
     def context(self, project_id: str, user_id: str = 'embedded') -> RequestContext:
-        """Who asks: a request of a project. Make a new one for each request that the log is to tell apart."""
+        """The context of a request of a project. A new one gives the request an id of its own in the log."""
         return RequestContext(user_id=user_id, project_id=project_id, overwrite=False)
 
     def wait(self, stack_identity: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Embedded:
                 return complete
             if time.monotonic() > ends:
                 summary = self.client.stack_explain(context, identity)['summary']
-                raise TimeoutError(f'Stack {stack["stack_name"]} has not come to an end in {timeout_s:g} s: {summary}')
+                raise TimeoutError(f'Stack {stack["stack_name"]} has not finished within {timeout_s:g} s: {summary}')
             sleep(WAIT_INTERVAL_S)
 
     # --- life -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAME = 'convergence-engine'
 STOP_S = 10.0
-"""Seconds that requests in hand are given when the engine is told to stop."""
+"""Seconds after a request to stop in which running requests may finish."""
 
 
 def build(settings: Settings, open_parts: Callable[[Settings], Parts] | None = None) -> ProgramService:

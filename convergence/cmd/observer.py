@@ -1,4 +1,4 @@
-"""``convergence-observer``: looks at what is really there.
+"""``convergence-observer``: compares live objects with their records.
 
 See `convergence.cmd.process.program` for its exit codes.
 """

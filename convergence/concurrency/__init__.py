@@ -1,6 +1,6 @@
 """Threads: one small interface, two executors. The only module that knows which one is in use.
 
-* `threading`: native threads. Nothing can stop one from outside, so stopping is cooperative: a task looks at
+* `threading`: native threads. Nothing can stop one from outside, so stopping is cooperative: a task checks
   `Task.cancelled`. A thread that does not look is left behind and its place in the pool is filled again.
 * `eventlet`: green threads. As above; and a task that still runs after the grace period is killed, but only while it
   is inside `Task.killable()`. So nothing is ever killed inside a database call, where the outcome would be unknown.

@@ -1,4 +1,4 @@
-"""Which executor a process has, and the smallest things made of it."""
+"""The executor of a process, and the locks, events and clocks that depend on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _installed: Executor | None = None
 
 
 class Executor(StrEnum):
-    """What runs the threads of a process."""
+    """Runs the threads of a process."""
 
     THREADING = 'threading'
     EVENTLET = 'eventlet'
@@ -68,7 +68,7 @@ def sleep(duration_s: float) -> None:
 
 
 def has_input(file: int) -> bool:
-    """Whether there is something to read from a file or socket at this moment, or its other end is closed.
+    """Return True if a file or socket has data to read now, or its other end is closed.
 
     :param file: its number.
     """
@@ -83,7 +83,7 @@ def has_input(file: int) -> bool:
 
 
 ThreadEvent = threading.Event
-"""A flag that can be waited for. Made of whatever locks the executor has when it is created."""
+"""A flag that threads can wait for. It uses the locks of the executor at the time of its creation."""
 
 
 class Lock:
@@ -111,7 +111,7 @@ class Lock:
 
 
 class Semaphore:
-    """A number of places, made of whatever locks the executor has: who enters takes one, or waits for one.
+    """A number of places: a thread that enters takes one, or waits for one. It uses the locks of the executor.
 
     :param places: how many there are.
     """

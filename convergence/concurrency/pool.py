@@ -28,7 +28,7 @@ class Job:
     _lock: Lock = field(default_factory=lambda: Lock())
 
     def when_over(self, then: Callable[[], object]) -> None:
-        """Have `then` called once when it is over, by whoever ends it or gives it up; now if it is over already."""
+        """Call `then` once when the job ends or is given up, in the thread that ends it; now if it has ended."""
         with self._lock:
             if not self.over.is_set():
                 self._then = then
@@ -100,10 +100,14 @@ class Pool:
             self._work_ends.notify_all()
             lost = self._lost
         job.end()
-        LOG.warning('%s: a thread does not end and was replaced; %d such threads are left behind', self.name, lost)
+        LOG.warning(
+            '%s: replaced a thread that does not end; %d threads are stuck now',
+            self.name,
+            lost,
+        )
 
     def drain(self, timeout_s: float | None = None) -> bool:
-        """Take no more work, finish what was accepted (but for lost threads). False: not within `timeout_s` seconds."""
+        """Accept no more work and finish the accepted jobs, except on lost threads. False: not within `timeout_s`."""
         with self._work_comes:
             self._closed = True
             self._work_comes.notify_all()

@@ -20,7 +20,7 @@ GRACE_S = 10.0
 
 
 class TaskKilled(BaseException):
-    """Raised inside `Task.killable()` to end a task. Not an `Exception`: nobody should catch it by accident."""
+    """Raised inside `Task.killable()` to end a task. Not an `Exception`, so that no code catches it by accident."""
 
 
 class GroupStopped(RuntimeError):
@@ -37,7 +37,7 @@ class TaskOutcome(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a task was asked to end."""
+    """The reason for cancelling a task."""
 
     CANCEL = 'CANCEL'
     TIME = 'TIME'
@@ -46,8 +46,8 @@ class StopReason(StrEnum):
 class Task:
     """One piece of work in a group.
 
-    :ivar cancelled: set when the task is no longer wanted; long work looks at it, or waits on it instead of sleeping.
-    :ivar reason: why that is; None while it is wanted.
+    :ivar cancelled: set when the task has to end; long work checks it, or waits on it instead of sleeping.
+    :ivar reason: the reason for that; None until then.
     :ivar error: what the work raised, when the outcome is `FAILED`.
     """
 
@@ -66,12 +66,12 @@ class Task:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether it was asked to end for another reason than that it takes too long."""
+        """True if the task was cancelled for another reason than its time limit."""
         return self.cancelled.is_set() and self.reason is not StopReason.TIME
 
     @property
     def in_call(self) -> bool:
-        """Whether it is inside of `killable` now: in a call of somebody else's code, not waiting for the database."""
+        """True inside of `killable`: in a call of a plugin, not in a wait for the database."""
         return self._killable_depth > 0 and self.outcome is TaskOutcome.RUNNING
 
     @contextmanager
@@ -102,14 +102,14 @@ class Task:
             self.close()
 
     def close(self) -> None:
-        """Do what the call that is made now wants to be done when it is cancelled; each thing once."""
+        """Run the cancel callbacks of the current call, each of them once."""
         with self._lock:
             closers, self._closers = self._closers, []
         for close in closers:
             try:
                 close()
-            except Exception as error:  # noqa: BLE001 - it is somebody else's code
-                LOG.info('What %s was to close when it is cancelled could not be closed: %s', self.name, error)
+            except Exception as error:  # noqa: BLE001 - code of a plugin
+                LOG.info('Cancel callback of task %s failed: %s', self.name, error)
 
     @contextmanager
     def protected(self) -> Iterator[None]:
@@ -282,10 +282,14 @@ class Group:
             self._see_to(task)
 
     def _see_to(self, task: Task) -> None:
-        """Tell whoever is to see to a task that was given up. What becomes of one must not keep the others waiting."""
+        """Report a task that was given up to its owner. A failure here must not delay other tasks."""
         if self._left is None:
             return
         try:
             self._left(task)
         except Exception:
-            LOG.exception('%s has given up task %s, and has failed to tell of it', self.name, task.name)
+            LOG.exception(
+                '%s gave up task %s, but could not notify its owner',
+                self.name,
+                task.name,
+            )

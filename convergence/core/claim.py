@@ -57,6 +57,9 @@ ACTING = frozenset(
 """Steps for which the row has been claimed and a plugin is to be called."""
 
 
+NO_NODE = -1
+"""Stands for the node of a row whose action belongs to none any more."""
+
 MAX_CRASHES = 5
 """An action in the middle of which so many workers in a row have died is not begun by another one."""
 

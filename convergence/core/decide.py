@@ -3,7 +3,7 @@
 A worker carries the answer out, and a preview tells it to the user; both ask here, and nowhere else. Where a preview
 cannot know the difference yet it asks for every one that is possible: what all answers have in common is certain.
 
-What a preview cannot foretell stands in `convergence.core.check`: that an action has killed too many workers, that what
+What a preview cannot foretell stands in `convergence.core.begin`: that an action has killed too many workers, that what
 a node takes from others is too large or cannot be read, and that a person is asked first, at a hook.
 """
 
@@ -13,11 +13,22 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from convergence.core.adoption import brings_nested, is_adopted, is_offered, refusal
-from convergence.core.creation import Made, is_going_on, is_put_off, made
-from convergence.core.leaving import object_of
 from convergence.core.model import PERFORMED, Action, Change, Definition, Restriction, Status
 from convergence.core.nesting import is_doubted
+from convergence.core.object_state import (
+    Made,
+    brings_nested,
+    is_adopted,
+    is_asleep,
+    is_going_on,
+    is_offered,
+    is_put_off,
+    made,
+    may_still_sleep,
+    object_of,
+    refusal,
+    was_never_made,
+)
 from convergence.core.rows import Resource
 from convergence.values import quickly_made
 
@@ -217,16 +228,6 @@ def restricted(restriction: Restriction, cause: str = '') -> str:
     return f'{RESTRICTED}{restriction} is restricted for resource.{because}'
 
 
-def is_asleep(row: Resource) -> bool:
-    """Whether a row was suspended, as far as that went, and not resumed."""
-    return row.action is Action.SUSPEND and row.status is not Status.IN_PROGRESS
-
-
-def may_still_sleep(row: Resource) -> bool:
-    """Whether a row was to be resumed and that has failed, or came to no end: perhaps it was never carried out."""
-    return row.action is Action.RESUME and row.status is Status.FAILED
-
-
 def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
     """Whether an action of the row has not come to its end: it may go on for a goal that repeats it.
 
@@ -259,11 +260,6 @@ def is_overtaken(row: Resource, repeats: bool) -> bool:
     Only to suspend it comes to its end first: nothing takes over from that.
     """
     return row.status is Status.IN_PROGRESS and not repeats and row.action not in (Action.SUSPEND, Action.DELETE)
-
-
-def was_never_made(row: Resource) -> bool:
-    """Whether nothing was ever made, or taken over, for the row."""
-    return row.token is None and row.physical_id is None
 
 
 def may_replace(row: Resource, definition: Definition) -> bool:

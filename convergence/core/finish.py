@@ -6,13 +6,22 @@ node's successors, through their counters; in a superseded one, the current trav
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from convergence.core import failure, hooks, states
+from convergence.core.begin import applied
 from convergence.core.changes import ResourceChange
-from convergence.core.check import applied
-from convergence.core.claim import Claim, Step, Worker
-from convergence.core.clearing import cleared
-from convergence.core.decide import may_replace, may_still_sleep, restricted
-from convergence.core.effects import Decision, DeleteResource, Effect, FinishNode, InsertEvents, UpdateResource
+from convergence.core.claim import NO_NODE, Claim, Step, Worker
+from convergence.core.decide import may_replace, restricted
+from convergence.core.effects import (
+    Decision,
+    DeleteResource,
+    Effect,
+    FinishNode,
+    InsertEvents,
+    KeepItem,
+    UpdateResource,
+)
 from convergence.core.handoff import Handoff
 from convergence.core.handover import (
     STEP_TEXTS,
@@ -20,11 +29,11 @@ from convergence.core.handover import (
     after_handover,
     after_missing_object,
 )
-from convergence.core.held import event_of, free, held_row, kept_item, known, rest, search_limit
 from convergence.core.hooks import admit_next
-from convergence.core.interrupt import NO_NODE
-from convergence.core.model import PERFORMED, Action, NodeStatus, Output, Restriction, Status
-from convergence.core.replace import is_replaceable
+from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Restriction, Status
+from convergence.core.object_state import may_still_sleep
+from convergence.core.perform import item_of
+from convergence.core.replacement import cleared, is_replaceable
 from convergence.core.results import (
     End,
     Failed,
@@ -35,7 +44,7 @@ from convergence.core.results import (
     Result,
     Succeeded,
 )
-from convergence.core.rows import Resource, Retry
+from convergence.core.rows import Event, Resource, Retry
 from convergence.core.views import FinishView
 from convergence.values import replace
 
@@ -89,18 +98,6 @@ def _may_not_replace(resource: Resource, claim: Claim, result: NeedsReplacement)
     definition = claim.node.definition
     row = replace(resource, physical_id=result.physical_id or resource.physical_id)
     return definition is not None and not may_replace(row, definition)
-
-
-def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
-    """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
-    decision = finish(view, claim, Failed(reason, repairable=claim.action is Action.CHECK), worker)
-    effects = tuple(
-        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
-        if isinstance(effect, UpdateResource)
-        else effect
-        for effect in decision.effects
-    )
-    return replace(decision, effects=effects)
 
 
 # --- the ends -------------------------------------------------------------------------------------------------
@@ -328,3 +325,70 @@ def _unsuitable(
     node = claim.node
     woken = () if is_replaceable(node, claim.traversal) else ((node.traversal_id, node.number),)
     return Decision(End.RELEASED, tuple(effects), woken)
+
+
+# --- columns and events ----------------------------------------------------------------------------------------
+
+
+def held_row(view: FinishView, claim: Claim) -> Resource | None:
+    """The row of a claim; None where whoever claimed it does not hold it any more."""
+    resource = view.resource
+    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
+        return None
+    return resource
+
+
+def kept_item(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list[Effect]:
+    """What stores for a snapshot what the type keeps for it; nothing for any other action."""
+    if claim.action is not Action.SNAPSHOT or result.kept is None:
+        return []
+    return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
+
+
+def search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
+    """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
+
+    The call may still land in the service that it was made to, or what it has begun go on there. Who died has made it
+    before; of whoever lives, and comes back later than that, `convergence.core.orphans` keeps track.
+    """
+    if resource.action is not Action.CREATE or resource.physical_id is not None:
+        return {}
+    settles_s = worker.creation(resource.type).settles_s
+    return {'search_until': view.now + max(0.0, settles_s - silent_s)}
+
+
+def free() -> ResourceChange:
+    """For a row that is let go of."""
+    return {'owner': None, 'progress': None, 'wake_at': None}
+
+
+def rest() -> ResourceChange:
+    """For a row whose action has come to an end."""
+    return {**free(), 'deadline': None, 'retry': None, 'crash_count': 0}
+
+
+def known(physical_id: str | None, data: Mapping[str, Json]) -> ResourceChange:
+    """What is known of the physical object; what is not known (any more) never overwrites what was."""
+    changes: ResourceChange = {}
+    if physical_id is not None:
+        changes['physical_id'] = physical_id
+    if data:
+        changes['data'] = data
+    return changes
+
+
+def event_of(
+    view: FinishView,
+    worker: Worker,
+    resource: Resource,
+    action: Action,
+    status: Status,
+    reason: str,
+    physical_id: str | None,
+) -> Event:
+    """The event of an action of a row.
+
+    :param physical_id: of its object, where it has become known only now.
+    """
+    event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
+    return replace(event, physical_id=physical_id or resource.physical_id)

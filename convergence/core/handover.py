@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from convergence.core import states
-from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Claim, Step, StepDecision, Worker
-from convergence.core.creation import Made, made
 from convergence.core.effects import Decision, Effect, UpdateResource, UpdateResources
 from convergence.core.model import Action, Handover, Status
+from convergence.core.object_state import Made, is_adopted, made
 from convergence.core.rows import Resource
 from convergence.core.verdicts import claim_row, leave_to_others, refuse_lethal
 from convergence.core.views import FinishView, NodeView

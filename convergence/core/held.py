@@ -1,27 +1,19 @@
-"""A row that somebody holds: what is written of it while its action goes on, and what changes when it is let go of."""
+"""Writes of a held row other than the end of its action: progress, release, and an action left at rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from convergence.core import failure, states
+from convergence.core.begin import updating
 from convergence.core.changes import ResourceChange
-from convergence.core.check import updating
-from convergence.core.claim import Claim, Worker
-from convergence.core.effects import Decision, Effect, InsertEvents, KeepItem, UpdateResource
-from convergence.core.model import Action, Json, Status
-from convergence.core.perform import item_of
-from convergence.core.results import End, Failed, Parked, Postponed, Succeeded
-from convergence.core.rows import Event, Resource
+from convergence.core.claim import NO_NODE, Claim, Step, Worker
+from convergence.core.effects import Decision, InsertEvents, UpdateResource
+from convergence.core.finish import event_of, finish, held_row, kept_item, known, search_limit
+from convergence.core.model import Action, NodeStatus, Phase, Status
+from convergence.core.object_state import Made, made
+from convergence.core.results import End, Failed, Parked
+from convergence.core.rows import Event, Node
 from convergence.core.views import FinishView
 from convergence.values import replace
-
-
-def held_row(view: FinishView, claim: Claim) -> Resource | None:
-    """The row of a claim; None where whoever claimed it does not hold it any more."""
-    resource = view.resource
-    if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
-        return None
-    return resource
 
 
 def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
@@ -82,57 +74,69 @@ def release(
 # --- what changes, whatever the end --------------------------------------------------------------------------
 
 
-def kept_item(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list[Effect]:
-    """What stores for a snapshot what the type keeps for it; nothing for any other action."""
-    if claim.action is not Action.SNAPSHOT or result.kept is None:
-        return []
-    return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
+def interrupt(view: FinishView, fence: int, worker: Worker) -> Decision[Claim | None]:
+    """Claim the row in order to tell the resource type that its action is not wanted any more.
 
-
-def search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
-    """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
-
-    The call may still land in the service that it was made to, or what it has begun go on there. Who died has made it
-    before; of whoever lives, and comes back later than that, `convergence.core.leftover` keeps track.
+    :returns: as the verdict, the claim; None where somebody else sees to the row, or nobody has to.
     """
-    if resource.action is not Action.CREATE or resource.physical_id is not None:
-        return {}
-    settles_s = worker.creation(resource.type).settles_s
-    return {'search_until': view.now + max(0.0, settles_s - silent_s)}
+    resource, stack, traversal = view.resource, view.stack, view.traversal
+    if resource is None or stack is None or traversal is None or not _is_left(view, fence):
+        return Decision(None)
+    held: ResourceChange = {'owner': worker.id, 'fence': worker.fence(resource), 'wake_at': None}
+    node = Node(traversal.id, NO_NODE, Phase.CLEANUP, NodeStatus.FAILED, resource.name, resource.id)
+    claim = Claim(
+        step=Step.INTERRUPT,
+        action=resource.action,
+        resource=replace(resource, **held),
+        node=node,
+        stack=stack,
+        traversal=traversal,
+        completes_node=False,
+        pending=resource.pending,
+        at=view.now,
+    )
+    return Decision(claim, (UpdateResource(resource.id, None, fence, held),))
 
 
-def free() -> ResourceChange:
-    """For a row that is let go of."""
-    return {'owner': None, 'progress': None, 'wake_at': None}
+def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
+    """Tell the truth about the row. The progress is kept: the next operation on the stack goes on from there.
 
-
-def rest() -> ResourceChange:
-    """For a row whose action has come to an end."""
-    return {**free(), 'deadline': None, 'retry': None, 'crash_count': 0}
-
-
-def known(physical_id: str | None, data: Mapping[str, Json]) -> ResourceChange:
-    """What is known of the physical object; what is not known (any more) never overwrites what was."""
-    changes: ResourceChange = {}
-    if physical_id is not None:
-        changes['physical_id'] = physical_id
-    if data:
-        changes['data'] = data
-    return changes
-
-
-def event_of(
-    view: FinishView,
-    worker: Worker,
-    resource: Resource,
-    action: Action,
-    status: Status,
-    reason: str,
-    physical_id: str | None,
-) -> Event:
-    """The event of an action of a row.
-
-    :param physical_id: of its object, where it has become known only now.
+    :returns: as the verdict, whether that was so.
     """
-    event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
-    return replace(event, physical_id=physical_id or resource.physical_id)
+    resource, stack = view.resource, view.stack
+    if resource is None or stack is None or not _is_left(view, fence):
+        return Decision(False)
+    reason = f'unfinished when {stack.action} of the stack ended' + failure.after(view.traversal, resource.name)
+    if resource.retry is not None and resource.retry.error:
+        reason = f'{reason}: {resource.retry.error}'
+    changes: ResourceChange = {
+        **states.resource_state(resource, resource.action, Status.FAILED, reason),
+        'wake_at': None,
+        'deadline': None,
+        'retry': None,
+        'nothing_made': made(resource) is Made.NOTHING,
+        'repairable': resource.action is Action.CHECK,
+    }
+    if resource.clearing:
+        changes |= {'clearing': False, 'progress': None}
+    event = Event.of_resource(worker.new_id(), resource, resource.action, Status.FAILED, reason, view.now)
+    return Decision(True, (UpdateResource(resource.id, None, fence, changes), InsertEvents((event,))))
+
+
+def _is_left(view: FinishView, fence: int) -> bool:
+    resource, stack = view.resource, view.stack
+    if resource is None or stack is None or resource.owner is not None or resource.fence != fence:
+        return False
+    return resource.status is Status.IN_PROGRESS and stack.status is not Status.IN_PROGRESS
+
+
+def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
+    """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
+    decision = finish(view, claim, Failed(reason, repairable=claim.action is Action.CHECK), worker)
+    effects = tuple(
+        replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})
+        if isinstance(effect, UpdateResource)
+        else effect
+        for effect in decision.effects
+    )
+    return replace(decision, effects=effects)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from convergence.core import failure, states
-from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Step, StepDecision, Worker
-from convergence.core.clearing import go_on_clearing
-from convergence.core.decide import is_asleep, may_still_sleep, was_never_made
 from convergence.core.effects import Decision, InsertEvents, KeepItem
 from convergence.core.model import PERFORMED, Action, Status
+from convergence.core.object_state import is_adopted, is_asleep, may_still_sleep, was_never_made
+from convergence.core.replacement import go_on_clearing
 from convergence.core.rows import Resource, SnapshotItem
 from convergence.core.verdicts import claim_row, event_of, nothing_to_do, refuse_lethal
 from convergence.core.views import NodeView

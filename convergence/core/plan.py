@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from convergence.core import failure, graph, leaving, states
+from convergence.core import failure, graph, orphans, states
 from convergence.core.changes import StackChange
 from convergence.core.choosing import choose, unchanged, with_equivalent
 from convergence.core.effects import (
@@ -133,8 +133,8 @@ def _without_what_is_left(view: PlanView, request: Request, planner: Planner) ->
     if not left:
         return view, request, []
     remaining = tuple(row for row in view.resources if row.name not in request.leaves)
-    gone = leaving.leave(left, view.now, planner.new_id)
-    return replace(view, resources=remaining), replace(request, cause=leaving.summary(left)), gone
+    gone = orphans.leave(left, view.now, planner.new_id)
+    return replace(view, resources=remaining), replace(request, cause=orphans.summary(left)), gone
 
 
 def _left_rows(view: PlanView, request: Request) -> tuple[str, ...]:

@@ -58,16 +58,16 @@ class SoftwareDeployment:
     updated_at: float | None = None
 
 
-def deployed_again(present: SoftwareDeployment | None, wanted: SoftwareDeployment, now: float) -> SoftwareDeployment:
+def deployed_again(present: SoftwareDeployment | None, desired: SoftwareDeployment, now: float) -> SoftwareDeployment:
     """Return a deployment with another configuration. Keeps the result of the server until the server reports again.
 
     :param present: the existing deployment; None if there is none.
-    :param wanted: deployment with the other configuration.
+    :param desired: deployment with the other configuration.
     :param now: seconds since the epoch.
     """
     if present is None:
-        return replace(wanted, created_at=now)
-    return replace(wanted, output_values=present.output_values, created_at=present.created_at, updated_at=now)
+        return replace(desired, created_at=now)
+    return replace(desired, output_values=present.output_values, created_at=present.created_at, updated_at=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from convergence.core.adoption import ADOPTED
 from convergence.core.claim import Claim, Step, Worker
 from convergence.core.effects import Decision
 from convergence.core.finish import finish
 from convergence.core.model import PERFORMED, Action, Json, NodeStatus, Output, Phase, Status
+from convergence.core.object_state import ADOPTED
 from convergence.core.results import End, Succeeded
 from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView

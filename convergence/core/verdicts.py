@@ -5,10 +5,10 @@ from __future__ import annotations
 from convergence.core import failure, states
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step, StepDecision, Worker
-from convergence.core.creation import Made, made
-from convergence.core.decide import RESTRICTED, unreadable, was_never_made
+from convergence.core.decide import RESTRICTED, unreadable
 from convergence.core.effects import Decision, Effect, FinishNode, InsertEvents, NotifyNode, UpdateResource
 from convergence.core.model import Action, Output, Phase, Status
+from convergence.core.object_state import Made, made, was_never_made
 from convergence.core.rows import Event, Node, Pending, Resource, Retry
 from convergence.core.views import NodeView
 from convergence.values import replace

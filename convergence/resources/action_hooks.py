@@ -108,7 +108,7 @@ class HandoverHooks(Generic[P]):
 
         Record the previous state with `call.record` before you change it, for `reclaim`. The engine repeats the call
         after a crash. It also calls it on a replacement when the old object is to have the things again; the engine
-        does not keep what is recorded then.
+        does not keep records of that time.
 
         :raises ObjectNotFound: the object does not exist, so it holds nothing. This counts as success.
         :raises TransientFailure: the object still holds something; the engine calls again.

@@ -189,7 +189,7 @@ def _guarded(one: Any, action: Action, step: Callable[[], Answer]) -> Answer:
         if action is Action.UPDATE and type(error).__name__ == 'UpdateReplace':
             # The field's way to say, in the middle of an update, that only a new object will do.
             raise ReplacementNeeded(str(error), physical_id=one.resource_id) from error
-        # With the id that the handler may have set before it failed: nothing real may be lost sight of.
+        # Keep the id that the handler may have set before it failed: no object may be lost.
         raise OutcomeUnknown(f'{type(error).__name__}: {error}', physical_id=one.resource_id) from error
 
 

@@ -44,7 +44,7 @@ class ForeignObject(FinalFailure):
 
 
 class NotAsWanted(FinalFailure):
-    """From `check`: the object may differ from what was made; an update can correct it.
+    """From `check`: the object may differ from its record; an update can correct it.
 
     The next update observes the object and changes it in place. The same holds for a check that is interrupted or
     raises any other error. After `FinalFailure` or `ObjectNotFound` the object is replaced.
@@ -66,7 +66,7 @@ class ObjectNotFound(PluginFailure):
 class ReplacementNeeded(PluginFailure):
     """Raised by `update`, or by `poll` of an update: only a new object can satisfy the new properties.
 
-    By `find`, with the id of the object: it is there, and its creation cannot go on where it was cut off.
+    By `find`, with the id of the object: it exists, and its interrupted creation cannot continue.
     """
 
 

@@ -10,7 +10,7 @@ progress data of the last answer. Errors are raised:
 * `TransientFailure`: the engine calls again after a pause that grows. From `create` only if nothing was made.
 * `FinalFailure`: the resource fails with that text. From `create` it promises that nothing was made, unless it names an
   object. If a service may answer with an error although it made something, raise `OutcomeUnknown`.
-* `OutcomeUnknown`, and any other exception: the resource fails, and the call may have had its effect.
+* `OutcomeUnknown`, and any other exception: the resource fails, and the call may have taken effect.
 * `ObjectNotFound`: the physical object does not exist. For a delete this is success.
 """
 

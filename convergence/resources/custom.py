@@ -80,7 +80,7 @@ class CustomConstraints:
             return None
         missing = (
             f'the custom constraint {name} needs {service}, which this installation cannot query; '
-            f'do without it, or install a package that offers it as an entry point of {NAMESPACE}'
+            f'remove it, or install a package that offers it as an entry point of {NAMESPACE}'
         )
         return lambda value: missing
 

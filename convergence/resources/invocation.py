@@ -24,7 +24,7 @@ from convergence.values import quickly_made, replace
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom a call is about: a row of the engine. The fields mean what they mean in `Call`."""
+    """The row of the engine that a call concerns. The fields are those of `Call`."""
 
     name: str
     stack_name: str

@@ -70,7 +70,7 @@ _RULES: Mapping[str, type[Any]] = {'rename': Rename, 'append': Append, 'drop': D
 
 
 class CannotImport(FinalFailure):
-    """This worker cannot import a type, so no method was called."""
+    """A worker cannot import a type, so it called no method."""
 
 
 class ManifestType(ResourceType[Any]):

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import override
 
-from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Json, Path, RetryPolicy
 from convergence.core.nesting import nested_snapshot
+from convergence.core.object_state import ADOPTED
 from convergence.resources.attributes import SHOW, AnyAttribute
 from convergence.resources.contract import (
     Answer,
@@ -83,7 +83,7 @@ class NestedType(ResourceType[P]):
     def foreseen(
         self, properties: Mapping[str, Any], files: Mapping[str, str], masked_paths: Sequence[Path]
     ) -> Iterable[SampleTemplate]:
-        """Return what is known of the stack while the template of the resource is checked.
+        """Return the known facts about the stack while the template of the resource is checked.
 
         :param properties: by their names in templates. `UNKNOWN` stands for values that are not known yet.
         :param files: the files sent with the template, by name.

@@ -28,7 +28,7 @@ def perform(kind: ResourceType[Any], action: Action, call: Call[Any], snapshot_i
             return kind.resume(call)
         case Action.SNAPSHOT:
             return kind.snapshot(call, snapshot_id)
-    raise AssertionError(f'{action} is not done to objects as they are')
+    raise AssertionError(f'{action} is not an action on unchanged objects')
 
 
 def wants_snapshot_first(kind: ResourceType[Any], resource: Resource) -> bool:

@@ -21,7 +21,7 @@ class QuestionKind(StrEnum):
 
     * VALIDATE: can there be an object with these properties? See `ResourceType.validate`.
     * PLAN: what would an update of the object to these properties do? See `ResourceType.plan`.
-    * READ: what are these attributes of the object now? See `ResourceType.attribute`.
+    * READ: the present values of attributes of the object. See `ResourceType.attribute`.
     """
 
     VALIDATE = 'VALIDATE'

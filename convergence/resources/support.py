@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SupportStatus:
-    """The present state, and how it came to that.
+    """The present state, and its history.
 
     :param version: since when.
     :param message: what to use instead, for example.

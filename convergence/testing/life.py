@@ -15,8 +15,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from convergence.concurrency import Task, TaskKilled
+from convergence.core.begin import begin
 from convergence.core.changes import ResourceChange
-from convergence.core.check import begin
 from convergence.core.claim import Claim, Desired, Step, Worker
 from convergence.core.effects import Decision, DeleteResource, FinishNode, InsertEvents, UpdateResource
 from convergence.core.finish import finish
@@ -32,7 +32,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
-from convergence.core.replace import replacement
+from convergence.core.replacement import replacement
 from convergence.core.results import Failed, NeedsReplacement, Parked, Postponed
 from convergence.core.rows import Node, Pending, ReceivedSignal, Resource, Retry, Stack, Traversal
 from convergence.core.views import FinishView, NodeView
@@ -151,7 +151,7 @@ class Life:
     # --- operations ------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Create, and go on when a worker has died, until the object is there.
+        """Create, and continue after the death of a worker, until the object exists.
 
         :raises ActionFailed: the creation has failed.
         :raises AssertionError: it could not be completed, or only by making another object.

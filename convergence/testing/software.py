@@ -74,7 +74,7 @@ class MemorySoftware:
 
         If it had that one before, nothing changes.
 
-        :returns: the deployment as it is now.
+        :returns: the present deployment.
         """
         self._require_held(holder)
         present, now = self.made.get(deployment.id), self.clock()

@@ -1,1 +1,1 @@
-"""DOES: checks one node at a time per thread, drives resource types, stops when told to."""
+"""DOES: checks one node at a time per thread, drives resource types, stops on request."""

@@ -1,8 +1,9 @@
 """Answers what engines ask of resource types: whether something can be made, what an update would do, how things are.
 
 Each question has a thread of its own and all of a request have one time limit. What has no answer by then is "not
-known", and its thread is treated like one of an action that takes too long: the type is told, its connection is closed,
-and if it does not return it is left behind. Of those there may be only so many; then nobody is asked any more.
+known", and its thread is treated like one of an action that takes too long: the type is cancelled, its connection is
+closed, and if it does not return it is left behind. Only so many may be left behind; then this worker answers no
+further question.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ LOG = logging.getLogger(__name__)
 THREADS = 8
 """Questions that a worker answers at the same time; as many threads may be left behind in calls that do not end."""
 GRACE_S = 5.0
-"""How long a call has to return when its time is over, before its thread is given up."""
+"""Seconds for a call to return after its time limit, before its thread is given up."""
 NOBODY_YET = Holder('', 0)
-"""Who writes in a call that changes nothing: nobody, so it is refused."""
+"""Owner that stands in calls that change nothing: no row has it, so every write is refused."""
 NEWER = TypeReply(reason='the worker that was asked is older than this question')
 UNREACHED = TypeReply(reason='the resource type did not answer in time')
 
 
 class RowReader(Protocol):
-    """Reads what is to be asked about."""
+    """Reads the rows that a question is about."""
 
     def resource(self, resource_id: str) -> Resource | None:
         """One row."""
@@ -147,7 +148,7 @@ class Answering:
                 )
                 if not refused:
                     LOG.info(
-                        'This worker cannot tell about %s (%s): %s: %s',
+                        'Question about %s (%s) not answered, the engine asks another worker: %s: %s',
                         question.name, question.type, question.asked, ' '.join(text_of(error).split()),
                     )  # fmt: skip
                 wants = acting.missed and not question.acts_as and not question.credentials_id

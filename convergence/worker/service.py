@@ -169,7 +169,7 @@ class WorkerService:
 
     def reconcile(self) -> None:
         """Do what follows a heartbeat; see `convergence.worker.upkeep`."""
-        do_each(self.journal.look, self.journal.mend)
+        do_each(self.journal.check, self.journal.mend)
         if WorkerTask.REMOVE_SNAPSHOTS in self._parts.maintenance():
             self._parts.snapshot_removal()
 

@@ -77,7 +77,7 @@ class Mutant:
     window: int = DISPATCH_WINDOW
 
 
-CHECK, FINISH, STORE = 'convergence.core.check', 'convergence.core.finish', 'convergence_simulator.memory.store'
+CHECK, FINISH, STORE = 'convergence.core.begin', 'convergence.core.finish', 'convergence_simulator.memory.store'
 VERDICTS, DECIDE = 'convergence.core.verdicts', 'convergence.core.decide'
 PLAN, GRAPH, APPLY = 'convergence.core.plan', 'convergence.core.graph', 'convergence_simulator.memory.effects'
 CHOOSING = 'convergence.core.choosing'
@@ -90,7 +90,7 @@ APPLYING = 'convergence.db.statements.applying'
 CHANGING, ARRIVING = f'{APPLYING}.changing', f'{APPLYING}.arriving'
 
 UNFENCED = Edit(
-    'convergence.core.held:held_row',
+    'convergence.core.finish:held_row',
     'if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:',
     'if resource is None:',
 )
@@ -624,8 +624,8 @@ MUTANTS = (
     Mutant(
         'a replaced row goes at once',
         (
-            Edit('convergence.core.replace:_cleanup', 'status=NodeStatus.WAITING,', 'status=NodeStatus.READY,'),
-            Edit('convergence.core.replace:_cleanup', 'waiting=1,', 'waiting=0,'),
+            Edit('convergence.core.replacement:_cleanup', 'status=NodeStatus.WAITING,', 'status=NodeStatus.READY,'),
+            Edit('convergence.core.replacement:_cleanup', 'waiting=1,', 'waiting=0,'),
         ),
         ('update_replace', 'what_goes_comes_before_what_it_was_built_on'),
     ),
@@ -847,7 +847,7 @@ MUTANTS = (
                 'creating = claim.action is Action.CREATE',
             ),
             Edit(
-                'convergence.core.creation:is_put_off',
+                'convergence.core.object_state:is_put_off',
                 'if (row.action, row.status) != (Action.CREATE, Status.IN_PROGRESS)',
                 'if row.action is not Action.CREATE',
             ),
@@ -879,7 +879,7 @@ MUTANTS = (
             ),
             Edit(
                 f'{RUNNER}._drive',
-                'too_late = self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None)',
+                'too_late = self._port.draining() or (attempt.task.is_unwanted and attempt.progress is None)',
                 'too_late = self._around.draining()',
             ),
         ),
@@ -913,7 +913,7 @@ MUTANTS = (
         'what a creation has made and the database has lost is forgotten',
         (
             Edit(
-                'convergence.core.lost:known_again',
+                'convergence.core.lost_commits:known_again',
                 'decision = keep_track(view, claim, physical_id, new_id)',
                 'return Decision(Tracking.KNOWN)',
             ),
@@ -925,7 +925,7 @@ MUTANTS = (
         'what the database has lost is not put in doubt',
         (
             Edit(
-                'convergence.core.lost:put_in_doubt',
+                'convergence.core.lost_commits:put_in_doubt',
                 'if row is None or failed is None or not (is_certain or _is_before(view, row, claim)):',
                 'if True:',
             ),
@@ -967,13 +967,13 @@ MUTANTS = (
     ),
     Mutant(
         'what was chosen before a creation is not stored',
-        (Edit(f'{RUNNER}._prepare', 'store(attempt, partial(self._around.record, attempt.claim, known))', 'pass'),),
+        (Edit(f'{RUNNER}._prepare', 'store(attempt, partial(self._port.record, attempt.claim, known))', 'pass'),),
         ('key_is_recorded_before_it_is_used',),
         Faults(crash=0.02),
     ),
     Mutant(
         'an object whose name is its key is not removed before another one is made',
-        (Edit('convergence.core.replace:replacement', 'if goes_first(worker, old, definition):', 'if False:'),),
+        (Edit('convergence.core.replacement:replacement', 'if goes_first(worker, old, definition):', 'if False:'),),
         ('name_is_free_before_it_is_used_again',),
     ),
     Mutant(
@@ -1016,7 +1016,7 @@ MUTANTS = (
     ),
     Mutant(
         'an object does not give way to the one that replaces it',
-        (Edit('convergence.core.replace:replacement', 'if must_hand_over(view, worker, old):', 'if False:'),),
+        (Edit('convergence.core.replacement:replacement', 'if must_hand_over(view, worker, old):', 'if False:'),),
         ('address_is_given_up_and_taken_back',),
     ),
     Mutant(
@@ -1176,7 +1176,7 @@ MUTANTS = (
     ),
     Mutant(
         'a row that is replaced in the operation that has made it gets no cleanup node',
-        (Edit('convergence.core.replace:replacement', 'if not view.has_cleanup:', 'if False:'),),
+        (Edit('convergence.core.replacement:replacement', 'if not view.has_cleanup:', 'if False:'),),
         ('interrupted_creation_is_replaced_at_once',),
     ),
     Mutant(
@@ -1317,7 +1317,7 @@ MUTANTS = (
         'what a delete leaves is not named',
         (
             Edit(
-                'convergence.core.leaving:left_behind_event',
+                'convergence.core.orphans:left_behind_event',
                 "reason = f'left behind, as was asked for: {object_of(row)}'",
                 "reason = 'left behind, as was asked for'",
             ),
@@ -1326,7 +1326,7 @@ MUTANTS = (
     ),
     Mutant(
         'what was to be left is removed when it is made late',
-        (Edit('convergence.core.leftover:keep_track', 'claim.resource.id in view.traversal.left_rows', 'False'),),
+        (Edit('convergence.core.orphans:keep_track', 'claim.resource.id in view.traversal.left_rows', 'False'),),
         ('delete_leaves_what_is_named',),
     ),
     Mutant(

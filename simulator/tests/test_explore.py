@@ -12,7 +12,7 @@ from convergence_simulator.runs.plan import RunPlan
 from convergence_simulator.world.faults import Faults
 from convergence_simulator.world.kernel import Kernel
 
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.effects import UpdateResource
 from convergence.core.model import Phase
 from simulator.tests.programs import CHAIN, RACE, REPLACE, program, scenario

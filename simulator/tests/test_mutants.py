@@ -25,16 +25,16 @@ def test_it_is_noticed(mutant):
 
 
 def test_a_line_that_is_gone_is_an_error():
-    gone = Mutant('gone', (Edit('convergence.core.check:begin', 'no such line', ''),), ())
+    gone = Mutant('gone', (Edit('convergence.core.begin:begin', 'no such line', ''),), ())
     with pytest.raises(LookupError, match='no such line'), sabotaged(gone):
         pass
 
 
 def test_the_engine_is_whole_again_afterwards():
-    from convergence.core.check import begin
+    from convergence.core.begin import begin
 
     before = begin.__code__
-    mutant = next(each for each in MUTANTS if each.edits[0].place == 'convergence.core.check:begin')
+    mutant = next(each for each in MUTANTS if each.edits[0].place == 'convergence.core.begin:begin')
     with sabotaged(mutant):
         assert begin.__code__ is not before
     assert begin.__code__ is before

@@ -9,16 +9,16 @@ from convergence_simulator.world.faults import Faults
 from simulator.tests.programs import CHAIN, REPLACE, program
 
 CREATION = """\
-     0.0 s  user      create_stack chain (asked of engine-1)
+     0.0 s  user      create_stack chain (sent to engine-1)
      0.0 s  engine-1  commits: new stack chain; new rows: A, B; plans CREATE of chain in 4 nodes; ready: UPDATE A
      0.0 s  broker    check UPDATE A, to worker-1
      0.0 s  worker-1  commits: takes A, fence 1; A is CREATE_IN_PROGRESS
      0.0 s  worker-1  creates A-1 (a: x)
-     0.0 s  worker-1  commits: A is CREATE_COMPLETE; A is A-1; lets go of A; UPDATE A is done; ready: UPDATE B
+     0.0 s  worker-1  commits: A is CREATE_COMPLETE; A is A-1; releases A; UPDATE A is done; ready: UPDATE B
      0.0 s  broker    check UPDATE B, to worker-1
      0.0 s  worker-1  commits: takes B, fence 1; B is CREATE_IN_PROGRESS
      0.0 s  worker-1  creates B-2 (a: x)
-     0.0 s  worker-1  commits: B is CREATE_COMPLETE; B is B-2; lets go of B; UPDATE B is done; ready: IN_SERVICE
+     0.0 s  worker-1  commits: B is CREATE_COMPLETE; B is B-2; releases B; UPDATE B is done; ready: IN_SERVICE
      0.0 s  worker-1  commits: stack chain is CREATE_COMPLETE; its template is the last good one now; IN_SERVICE is done; \
 COMPLETE is done"""
 

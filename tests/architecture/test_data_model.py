@@ -78,4 +78,4 @@ def test_the_order_of_the_locks_is_that_of_the_code():
     assert all(one < other for one, other in pairwise(places))
     assert places[-1] < PAGE.index('row of the **tree**')
     said = ' '.join((scopes.__doc__ or '').split())
-    assert 'the row of the project (for a new stack alone), the stack row, then resource rows by key' in said
+    assert 'the row of the project (for a new stack only), the stack row, then resource rows by key' in said

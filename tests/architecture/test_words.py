@@ -56,6 +56,7 @@ def source(text: str) -> Source:
         ("option('x', help='Which of them')", ['begins with "Which"']),
         ("raise ValueError(f'{name} is told')", ['is told']),
         ('"""``nobody`` is a name."""', []),
+        ('"""The state.\\n\\n:param wanted: as far as it is known."""', []),
         ("KEYS = 'nobody'", []),
         ('"""The worker foretells it, as  it is."""', ['as it is', 'foretells']),
     ],

@@ -30,9 +30,9 @@ def page(figures: Mapping[str, Any]) -> str:
     machine, operations = figures['machine'], figures.get('operations', [])
     parts = [
         *_titled('Measured', '=', over=True),
-        'Made of ``docs/figures.json`` by ``python -m tests.bench.report``; ``make figures`` measures anew and writes both.',
-        f'A machine of {machine["cores"]} cores with Python {machine["python"]}, and everything on it.',
-        'What they mean: `Benchmarks <benchmarks.rst>`__. What follows: `Performance <performance.rst>`__.',
+        '``python -m tests.bench.report`` writes this page from ``docs/figures.json``; ``make figures`` measures and writes both.',
+        f'A machine of {machine["cores"]} cores with Python {machine["python"]} runs all processes and servers.',
+        '`Benchmarks <benchmarks.rst>`__ explains the figures, `Performance <performance.rst>`__ the conclusions.',
         *_costs(operations),
         *_pictures(figures),
         *_capacities(operations),
@@ -71,7 +71,7 @@ def _costs(operations: Sequence[Mapping[str, Any]]) -> Iterable[str]:
             for kind, size_bytes in each['took']['peak_bytes'].items() if each['installation'] == installation else ():
                 peaks[kind] = max(peaks.get(kind, 0), size_bytes)
         if peaks:
-            yield 'Most memory: ' + ', '.join(f'{kind} {size / MIB:.0f} MiB' for kind, size in peaks.items()) + '.'
+            yield 'Maximum memory: ' + ', '.join(f'{kind} {size / MIB:.0f} MiB' for kind, size in peaks.items()) + '.'
 
 
 def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def _capacities(operations: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     for installation, cost in costs(operations).items():
         yield from _titled(f'More workers: {installation}', '=')
         yield (
-            f'Reckoned with a database of {DATABASE_CORES} cores and a broker of {BROKER_CORES}, each worker on a core of '
+            f'Computed for a database of {DATABASE_CORES} cores and a broker of {BROKER_CORES}, each worker on a core of '
             'its own: arithmetic with the costs above, not a measurement.'
         )
         rows = [

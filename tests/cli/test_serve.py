@@ -168,7 +168,7 @@ def test_an_insecure_server_says_so_and_asks_for_nothing(environment, tmp_path):
         assert server.wait(LONG_S) == 0
     assert any('INSECURE' in line for line in said)
     assert answer.stdout.startswith('200\n')
-    assert 'asks for no token' in (tmp_path / 'convergence-data' / 'serve.log').read_text()
+    assert 'accepts requests without a token' in (tmp_path / 'convergence-data' / 'serve.log').read_text()
     assert not (tmp_path / 'convergence-data' / 'token').exists()
 
 

@@ -105,7 +105,7 @@ def test_waiting_in_vain_says_for_what(tmp_path):
         context = embedded.context('p')
         forever = template('OS::Heat::TestResource', action_wait_secs={'create': 1000})
         identity = embedded.client.create_stack(context, 's', forever)
-        with pytest.raises(TimeoutError, match=r'Stack s has not come to an end in 0\.2 s.*it'):
+        with pytest.raises(TimeoutError, match=r'Stack s has not finished within 0\.2 s.*it'):
             embedded.wait(identity, 0.2)
         embedded.client.delete_stack(context, identity)
         embedded.wait(identity, LONG_S)

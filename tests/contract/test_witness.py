@@ -261,15 +261,15 @@ def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
     row = harness.row(stack, 'a')
     worker = harness.workers[0]
     now = harness.reader.now()
-    worker.recent.tell(LostCommits(now - 5.0, now))
-    worker.recent.mend()
-    assert not worker.recent.is_mending
+    worker.journal.tell(LostCommits(now - 5.0, now))
+    worker.journal.mend()
+    assert not worker.journal.is_mending
     assert f'CREATE of a (Test::Thing, physical id {row.physical_id}, token {row.token}) may be lost' in caplog.text
     told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
     assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
     caplog.clear()
-    worker.recent.tell(LostCommits(now + 1000.0, now + 2000.0))
-    worker.recent.mend()
+    worker.journal.tell(LostCommits(now + 1000.0, now + 2000.0))
+    worker.journal.mend()
     assert caplog.records == []
 
 
@@ -279,7 +279,7 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
     kept = ResultJournal(
-        harness.store, harness.workers[0]._dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal
+        harness.store, harness.dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal
     )
     row = Resource('R', 'gone', 'n', 'Test::Thing', Action.CREATE, Status.IN_PROGRESS, 0.0, token='T')
     node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
@@ -288,7 +288,10 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     kept.tell(LostCommits(None, 10.0))
     assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
     kept.mend()
-    assert 'Stack gone is not known any more, look after the object of CREATE of n' in caplog.text
+    assert (
+        'Stack gone does not exist any more; check the object and delete it if it is not needed: CREATE of n'
+        in caplog.text
+    )
     assert not kept.is_mending
 
 
@@ -302,7 +305,7 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     watch = Watch()
     kept = ResultJournal(
         harness.store,
-        harness.workers[0]._dispatcher,
+        harness.dispatcher,
         harness.new_id,
         harness.reader.resource,
         harness.reader.traversal,
@@ -318,7 +321,7 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     watch.now += 31.0
     kept.check()
     kept.mend()
-    assert 'The database has lost what this worker has stored' in caplog.text
+    assert 'Commits of this process lost by the database' in caplog.text
     doubted = harness.row(stack, 'a')
     assert (doubted.action, doubted.status) == (Action.UPDATE, Status.FAILED)
     assert 'has lost what was committed' in doubted.status_reason
@@ -335,7 +338,7 @@ def test_a_newest_result_that_several_heartbeats_have_seen_is_not_looked_up_any_
     stack = harness.stack(harness.created({'a': 'x', 'b': 'x'}))
     traversal = harness.reader.traversal(stack.traversal_id or '')
     assert traversal is not None
-    kept = ResultJournal(harness.store, harness.workers[0]._dispatcher, harness.new_id, row, harness.reader.traversal)
+    kept = ResultJournal(harness.store, harness.dispatcher, harness.new_id, row, harness.reader.traversal)
     for name in ('a', 'b'):
         stored = harness.row(stack.id, name)
         claim = Claim(

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from convergence.core.claim import MAX_CRASHES, Creation, Step
-from convergence.core.clearing import begin_clearing, cleared, go_on_clearing, goes_first
 from convergence.core.effects import InsertEvents, UpdateResource
 from convergence.core.model import Action, DeletionPolicy, Status
+from convergence.core.replacement import begin_clearing, cleared, go_on_clearing, goes_first
 from tests.core.build import DEFINITION, MADE, NODE, node_view, worker
 
 EXCLUSIVE = replace(worker(), creation=lambda type_name: Creation(is_exclusive=True))

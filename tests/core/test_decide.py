@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convergence.core import states
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.claim import Step
-from convergence.core.creation import is_put_off
 from convergence.core.decide import (
     PlannedStep,
     ResourceGoal,
@@ -18,9 +17,9 @@ from convergence.core.decide import (
     difference,
     is_left_in_the_middle,
     possible,
-    was_never_made,
 )
 from convergence.core.model import BEGINNINGS, Action, Change, Handover, Restriction, Status
+from convergence.core.object_state import is_put_off, was_never_made
 from convergence.core.rows import Retry
 from tests.core.build import DEFINITION, MADE, NODE, PENDING, node_view, wants, worker
 

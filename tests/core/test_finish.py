@@ -17,12 +17,12 @@ from convergence.core.effects import (
     NoteFailure,
     UpdateResource,
 )
-from convergence.core.finish import abandon, as_claimed, finish
+from convergence.core.finish import as_claimed, finish
 from convergence.core.handoff import Handoff
-from convergence.core.held import escalate, record, release
-from convergence.core.leftover import Tracking, keep_track
-from convergence.core.lost import is_unknown, known_again, put_in_doubt
+from convergence.core.held import abandon, escalate, record, release
+from convergence.core.lost_commits import is_unknown, known_again, put_in_doubt
 from convergence.core.model import Action, NodeStatus, Output, Phase, Restriction, Status, TraversalStatus
+from convergence.core.orphans import Tracking, keep_track
 from convergence.core.results import (
     End,
     Failed,

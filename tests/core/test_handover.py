@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.claim import MAX_CRASHES, Creation, Step
 from convergence.core.effects import FinishNode, InsertResources, InsertTraversal, UpdateResource, UpdateResources
 from convergence.core.finish import finish
-from convergence.core.lost import put_in_doubt
+from convergence.core.lost_commits import put_in_doubt
 from convergence.core.model import Action, Change, Handover, Status, TraversalStatus
 from convergence.core.plan import plan
-from convergence.core.replace import replacement
+from convergence.core.replacement import replacement
 from convergence.core.results import End, Failed, NeedsReplacement, Succeeded
 from tests.core.build import (
     DEFINITION,

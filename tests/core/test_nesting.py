@@ -7,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convergence.core import nesting
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.claim import Step
 from convergence.core.complete import conclude
 from convergence.core.decide import ResourceGoal, StepKind, decide, difference
 from convergence.core.effects import DoubtParents, InsertTraversal, NotifyNode, TellParent, UpdateResource
 from convergence.core.failure import cancel_stack
-from convergence.core.leftover import keep_track
 from convergence.core.model import (
     Action,
     Change,
@@ -25,6 +24,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
+from convergence.core.orphans import keep_track
 from convergence.core.plan import plan
 from convergence.core.rows import Node
 from convergence.core.views import FinishView, PlanView

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core import leaving, marking, signals, stall
+from convergence.core import acceptance, orphans, signals, stall
+from convergence.core.acceptance import Marked
 from convergence.core.effects import (
     ClearHook,
     CountEvent,
@@ -16,7 +17,6 @@ from convergence.core.effects import (
     UpdateResource,
     UpdateStack,
 )
-from convergence.core.marking import Marked
 from convergence.core.model import Action, Hook, Status, TraversalStatus
 from convergence.core.views import FinishView, SignalView
 from tests.core.build import FRESH, MADE, NOW, RUNNING, TRAVERSAL, ids, only, plan_view
@@ -53,26 +53,26 @@ def signal_view(resource, **changes):
     ids=['no row', 'never begun', 'being deleted', 'nothing made'],
 )
 def test_of_nothing_it_cannot_be_said_that_it_is_broken(row):
-    decision = marking.mark(finish_view(row), True, 'broken', ids())
+    decision = acceptance.mark(finish_view(row), True, 'broken', ids())
     assert (decision.verdict, decision.effects) == (Marked.ABSENT, ())
 
 
 @pytest.mark.parametrize('row', [replace(MADE, owner='W'), replace(MADE, status=Status.IN_PROGRESS)], ids=str)
 def test_a_row_that_is_worked_on_is_not_marked(row):
-    assert marking.mark(finish_view(row), True, 'broken', ids()).verdict is Marked.BUSY
+    assert acceptance.mark(finish_view(row), True, 'broken', ids()).verdict is Marked.BUSY
 
 
 def test_a_resource_is_marked_broken_and_well_again_and_twice_is_once():
-    broken = marking.mark(finish_view(MADE), True, 'broken', ids())
+    broken = acceptance.mark(finish_view(MADE), True, 'broken', ids())
     update = only(broken, UpdateResource)
     assert (update.owner, update.fence) == (None, MADE.fence)
     assert (update.changes['action'], update.changes['status']) == (Action.CHECK, Status.FAILED)
     assert told(broken) == [(Action.CHECK, Status.FAILED, 'broken')]
     row = replace(MADE, action=Action.CHECK, status=Status.FAILED)
-    assert marking.mark(finish_view(row), True, 'again', ids()).effects == ()
-    well = marking.mark(finish_view(row), False, 'well', ids())
+    assert acceptance.mark(finish_view(row), True, 'again', ids()).effects == ()
+    well = acceptance.mark(finish_view(row), False, 'well', ids())
     assert only(well, UpdateResource).changes['status'] is Status.COMPLETE
-    assert marking.mark(finish_view(MADE), False, 'well', ids()).effects == ()
+    assert acceptance.mark(finish_view(MADE), False, 'well', ids()).effects == ()
 
 
 def test_a_signal_wakes_its_resource_and_what_is_built_on_it():
@@ -150,15 +150,15 @@ def test_what_is_over_does_not_stall(view):
 
 def test_what_is_left_behind_is_told_so_that_it_can_be_found():
     unseen = replace(MADE, id='Q', name='q', physical_id=None, token='t-1', owner='W', fence=4)
-    effects = leaving.leave([MADE, unseen], NOW, ids())
+    effects = orphans.leave([MADE, unseen], NOW, ids())
     assert effects[:2] == [DeleteResource('R', None, 1), DeleteResource('Q', 'W', 4)]
     reasons = [event.reason for event in effects[2].events]
     assert 'physical id phys' in reasons[0] and 'token t-1' in reasons[1]
-    assert leaving.leave([], NOW, ids()) == []
-    assert leaving.summary([]) == ''
-    assert leaving.summary([MADE] * (leaving.MANY + 2)).endswith('and 2 more, see the events')
-    assert leaving.unknown(['r', 'nobody'], [MADE]) == ['nobody']
-    assert 'never created' in leaving.object_of(replace(FRESH, definition=None))
+    assert orphans.leave([], NOW, ids()) == []
+    assert orphans.summary([]) == ''
+    assert orphans.summary([MADE] * (orphans.MANY + 2)).endswith('and 2 more, see the events')
+    assert orphans.unknown(['r', 'nobody'], [MADE]) == ['nobody']
+    assert 'never created' in orphans.object_of(replace(FRESH, definition=None))
 
 
 def test_progress_is_told_while_the_operation_goes_on_and_not_afterwards():

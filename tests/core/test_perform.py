@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from convergence.core import graph
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.claim import MAX_CRASHES, Step
 from convergence.core.complete import conclude
 from convergence.core.effects import EndTraversal, FinishNode, InsertTraversal, KeepItem, NoteFailure, UpdateStack

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import begin
-from convergence.core.claim import MAX_CRASHES, Step, Worker
+from convergence.core.begin import begin
+from convergence.core.claim import MAX_CRASHES, NO_NODE, Step, Worker
 from convergence.core.digest import digest
 from convergence.core.effects import EndTraversal, InsertResources, UpdateResource
-from convergence.core.finish import abandon, finish
-from convergence.core.held import release
-from convergence.core.interrupt import NO_NODE, give_up, interrupt
+from convergence.core.finish import finish
+from convergence.core.held import abandon, give_up, interrupt, release
 from convergence.core.model import Action, Change, Output, Status, TraversalStatus
-from convergence.core.replace import replacement
+from convergence.core.replacement import replacement
 from convergence.core.results import End, Failed, NeedsReplacement, Parked, Postponed, Succeeded
 from convergence.core.rows import Retry
 from tests.core.build import (

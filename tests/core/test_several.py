@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from convergence.core.effects import Decision, InsertStack, NotifyNode, RequireRoom, UpdateStack
-from convergence.core.several import joined
+from convergence.core.nesting import joined
 from tests.core.build import STACK
 
 NEW = InsertStack(STACK)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.claim import Step
 from convergence.core.effects import FailNode, InsertEvents, UpdateResource
 from convergence.core.model import Action, Status

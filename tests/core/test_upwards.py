@@ -8,8 +8,7 @@ from convergence.core.claim import Claim, Step, Worker
 from convergence.core.complete import conclude
 from convergence.core.effects import DeleteResource, FinishNode, InsertEvents, TellParent, UpdateResource
 from convergence.core.finish import finish
-from convergence.core.handover import Handover
-from convergence.core.model import PERFORMED, Action, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
+from convergence.core.model import PERFORMED, Action, Handover, Hook, NodeStatus, Output, Phase, Status, TraversalStatus
 from convergence.core.results import Succeeded
 from convergence.core.rows import Node, Retry
 from convergence.core.upwards import finish_around, progress_towards

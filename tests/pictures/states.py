@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from convergence.core import states
 from convergence.core.model import Action, Status
-from convergence.core.states import State
+from convergence.core.operation_table import State
 from tests.pictures.drawing import Drawing, width_of
 
 SHOWN = (Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.DELETE)

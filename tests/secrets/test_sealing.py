@@ -69,7 +69,7 @@ def manages(tmp_path: Path, url: str, *command: str, keys: str = '') -> int:
     path.write_text(f'[database]\nconnection = {url}\nmax_retries = 0\n[secrets]\nkeys = {keys}\n')
     cfg.CONF.reset()
     try:
-        return manage.main(['--config-file', str(path), *command])
+        return manage(['--config-file', str(path), *command])
     finally:
         cfg.CONF.reset()
 

@@ -131,8 +131,8 @@ def test_an_id_is_kept_whatever_comes_of_the_action(
     """Also in the middle of the action: it goes on when its object is known to the row."""
     outage = Outage(harness)
     worker = a_worker(harness, outage.pause)
-    options = worker._parts.checks._runner._pace
-    worker._parts.checks._runner._pace = PollPolicy(0.0, 10_000.0, options.park_after_s, 1)
+    options = worker._parts.checks._runner._poll_policy
+    worker._parts.checks._runner._poll_policy = PollPolicy(0.0, 10_000.0, options.park_after_s, 1)
     harness.reality.once['create', 'r'] = [outage.begin(answer)]
     harness.reality.once['poll', 'r'] = [lambda call: Done('made')]
     harness.reality.objects['made'] = {'name': 'r', 'value': 'x', 'stack': ''}
@@ -164,7 +164,7 @@ def test_that_a_repair_becomes_an_update_is_kept_too(harness: Harness) -> None:
 def test_what_failed_for_the_moment_waits_for_the_database_too(harness: Harness) -> None:
     outage = Outage(harness)
     worker = a_worker(harness, outage.pause)
-    worker._parts.checks._runner._pace = PollPolicy(10.0, 10.0, 0.0, 3)
+    worker._parts.checks._runner._poll_policy = PollPolicy(10.0, 10.0, 0.0, 3)
     harness.reality.once['create', 'r'] = [outage.begin(TransientFailure('busy'))]
     stack_id = harness.create({'r': 'x'})
     worker.check_resource(None, *harness.messages.checks.pop())

@@ -159,7 +159,7 @@ def test_a_worker_that_ends_lets_others_poll_what_it_had_parked(harness):
     harness.die(harness.workers[0])
     harness.deliver(worker=1)
     harness.assert_converged(stack, {'r': 'x'}, 'CREATE_COMPLETE')
-    assert harness.sweeps.orphaned(10) == []
+    assert harness.sweeps.expired_claims(10) == []
 
 
 # --- timers -----------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_a_call_that_fails_does_not_end_the_timers(caplog):
     timers.after(-1.0, partial(fired.append, 1))
     assert timers._call_due() is None
     assert fired == [1]
-    assert 'has failed' in caplog.text
+    assert 'A timer call failed' in caplog.text
 
 
 def test_a_timer_that_is_set_while_the_thread_waits_is_not_overslept():

@@ -345,9 +345,9 @@ def test_a_maintenance_task_that_fails_keeps_no_other_from_being_done(
         raise RuntimeError('broken')
 
     worker._parts.maintenance.stop_overdue = broken  # type: ignore[method-assign]
-    worker.journal.look = broken  # type: ignore[method-assign]
+    worker.journal.check = broken  # type: ignore[method-assign]
     harness.messages.lost = True
     stack_id = harness.create({'a': 'x'})
     worker.reconcile()
     eventually(lambda: harness.row(stack_id, 'a').status is Status.COMPLETE)
-    assert 'This worker has failed in its task broken' in caplog.text
+    assert 'Heartbeat task broken failed' in caplog.text

@@ -6,7 +6,7 @@ from convergence import __version__, errors
 from convergence.api import submissions
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.faults import bad_request
-from convergence.api.lending import lent_to_ask
+from convergence.api.user_credentials import query_with_user_credentials
 from convergence.rpc.engine_api import EngineApi
 
 
@@ -19,7 +19,7 @@ def validate(call: ApiCall) -> ApiAnswer:
         'ignorable_errors': ignored.split(',') if ignored else None,
         **submissions.arguments(call.body),
     }
-    document = lent_to_ask(
+    document = query_with_user_credentials(
         call, lambda credentials: call.ask(EngineApi.validate_template, **arguments, credentials=credentials)
     )
     if 'Error' in document:

@@ -12,7 +12,11 @@ from convergence.api import submissions, views
 from convergence.api.calls import ApiAnswer, ApiCall
 from convergence.api.conditions import entity_tag, expected_traversal, idempotency_key
 from convergence.api.faults import message
-from convergence.api.lending import lent, lent_to_ask, repaired
+from convergence.api.user_credentials import (
+    query_with_user_credentials,
+    with_repaired_credentials,
+    with_user_credentials,
+)
 from convergence.documents import AnyJson
 from convergence.rpc.engine_api import EngineApi, StackQuery
 
@@ -113,7 +117,9 @@ def create(call: ApiCall) -> ApiAnswer:
         'args': options,
         **submissions.arguments(call.body),
     }
-    identity = lent(call, lambda credentials: call.ask(EngineApi.create_stack, **arguments, credentials=credentials))
+    identity = with_user_credentials(
+        call, lambda credentials: call.ask(EngineApi.create_stack, **arguments, credentials=credentials)
+    )
     made = {'id': identity['stack_id'], 'links': [views.link(call.base, identity)]}
     return ApiAnswer({'stack': made}, headers={'Location': views.url(call.base, identity)})
 
@@ -126,7 +132,7 @@ def preview(call: ApiCall) -> ApiAnswer:
         'args': submissions.options(call.body, show_nested=call.query.flag('show_nested', empty=True) or None),
         **submissions.arguments(call.body),
     }
-    document = lent_to_ask(
+    document = query_with_user_credentials(
         call, lambda credentials: call.ask(EngineApi.preview_stack, **arguments, credentials=credentials)
     )
     return ApiAnswer({'stack': views.preview(call.base, document)})
@@ -146,7 +152,7 @@ def patch(call: ApiCall) -> ApiAnswer:
 
 def _accept_update(call: ApiCall, *, existing: bool | None = None) -> None:
     arguments = _update_arguments(call, existing=existing, expected_traversal=expected_traversal(call))
-    lent(
+    with_user_credentials(
         call,
         lambda credentials: call.about_stack(EngineApi.update_stack, **arguments, credentials=credentials),
         stack_identity=call.identity,
@@ -187,7 +193,7 @@ def _update_arguments(call: ApiCall, *, existing: bool | None = None, **more: An
 def delete(call: ApiCall) -> ApiAnswer:
     """Start to delete a stack. Each leave=NAME leaves the object of that resource behind."""
     arguments: dict[str, Any] = {'expected_traversal': expected_traversal(call), 'leave': call.query.texts('leave')}
-    repaired(
+    with_repaired_credentials(
         call,
         lambda credentials: call.about_stack(EngineApi.delete_stack, **arguments, credentials=credentials),
         call.identity,

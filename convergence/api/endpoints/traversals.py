@@ -39,7 +39,7 @@ def drift(call: ApiCall) -> ApiAnswer:
     return ApiAnswer({'drift': document})
 
 
-def look(call: ApiCall) -> ApiAnswer:
+def observe(call: ApiCall) -> ApiAnswer:
     """Request an observation of all objects of a stack. The answer does not wait for it."""
     return ApiAnswer(
         {'drift': call.about_stack(EngineApi.observe_stack, nested_depth=call.query.number('nested_depth'))}

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 NAME = 'convergence-manage'
 
 Command: TypeAlias = 'Callable[[argparse.Namespace, Database], ProgramExit]'
-"""What is done with the database, whose keys it does not need."""
+"""A command on the database that needs no keys."""
 KeyCommand: TypeAlias = 'Callable[[config.Settings], ProgramExit]'
-"""What is done about keys."""
+"""A command about keys."""
 SettingsCommand: TypeAlias = 'Callable[[argparse.Namespace, Database, config.Settings], ProgramExit]'
-"""What is done with the database, and needs to know how everything else is configured."""
+"""A command on the database that reads the rest of the configuration as well."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +69,7 @@ def _with_database(arguments: argparse.Namespace, settings: config.Settings) -> 
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command line may be; `command` of its result carries the command out."""
+    """Return the parser of the command line; `command` of its result runs the command."""
     made = argparse.ArgumentParser(
         prog=NAME,
         description='Manages the database of an installation of Convergence.',
@@ -90,14 +90,17 @@ def parser() -> argparse.ArgumentParser:
     areas = made.add_subparsers(metavar='AREA', required=True)
     _add_database_commands(areas.add_parser('db', help='the schema of the database'))
     _add_service_commands(areas.add_parser('service', help='the processes of the installation'))
-    _add_key_commands(areas.add_parser('secrets', help='the keys with which the database is sealed'))
-    _add_credentials_commands(areas.add_parser('credentials', help='what stacks act with for their users'))
-    purged = areas.add_parser('purge_deleted', help='remove what is left of stacks that were deleted long ago')
+    _add_key_commands(areas.add_parser('secrets', help='the keys that seal the secrets of the database'))
+    _add_credentials_commands(areas.add_parser('credentials', help='the credentials with which stacks act for users'))
+    purged = areas.add_parser('purge_deleted', help='remove the rows of stacks that were deleted long ago')
     manage_purge.add_arguments(purged)
     purged.set_defaults(command=manage_purge.purge)
-    doctor = areas.add_parser('doctor', help='look for what makes an installation lose or leave something; exit 1')
+    doctor = areas.add_parser(
+        'doctor',
+        help='check for faults that lose data or leave objects; exit 1 if there are any',
+    )
     doctor.set_defaults(settings_command=examine)
-    listed = areas.add_parser('orphans', help='list objects of ours that no row knows; exit 1 if there are any')
+    listed = areas.add_parser('orphans', help='list orphans: objects that no row names; exit 1 if there are any')
     listed.add_argument('--format', choices=('table', 'json'), default='table', help='default: table')
     listed.set_defaults(settings_command=list_orphans)
     return made
@@ -112,7 +115,7 @@ def _add_database_commands(parser: argparse.ArgumentParser) -> None:
         default='head',
         help='default: the newest. An older one takes steps back, "base" removes every table and all stacks with them',
     )
-    sync.add_argument('--yes', action='store_true', help='take steps back without asking')
+    sync.add_argument('--yes', action='store_true', help='downgrade without a question')
     sync.set_defaults(command=db_sync)
     version = commands.add_parser('version', help='show the revision of the schema')
     version.set_defaults(command=db_version)
@@ -124,7 +127,7 @@ def _add_service_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     listing = commands.add_parser('list', help='show engines and workers and whether they are alive')
     listing.set_defaults(command=service_list)
-    clean = commands.add_parser('clean', help='forget the dead ones that hold nothing any more')
+    clean = commands.add_parser('clean', help='remove dead processes that hold no claims from the list')
     clean.set_defaults(command=service_clean)
 
 
@@ -136,7 +139,7 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
     made.set_defaults(key_command=manage_keys.new_key)
     rotate = commands.add_parser(
         'rotate',
-        help='seal everything anew with the first key, while the processes go on; afterwards the other keys can go',
+        help='seal all secrets again with the first key while processes run; the other keys are unused afterwards',
     )
     rotate.set_defaults(key_command=manage_keys.rotate)
 
@@ -145,9 +148,9 @@ def _add_credentials_commands(parser: argparse.ArgumentParser) -> None:
     from convergence.cmd.manage import credentials as manage_credentials
 
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
-    listing = commands.add_parser('list', help='show those that Keystone refuses, or that could not be removed yet')
+    listing = commands.add_parser('list', help='show credentials that Keystone refuses or that wait for removal')
     listing.set_defaults(command=manage_credentials.troubled)
-    forget = commands.add_parser('forget', help='give up removing credentials: you have removed them in Keystone')
+    forget = commands.add_parser('forget', help='stop removing credentials, because you have removed them in Keystone')
     forget.add_argument('id', help='as "list" shows it')
     forget.set_defaults(command=manage_credentials.forget)
 
@@ -194,14 +197,14 @@ def _require_nobody(database: Database) -> None:
 
 
 def _agreed(revision: str) -> bool:
-    """Ask whoever sits there.
+    """Ask the operator at the terminal.
 
-    :raises Invalid: nobody does.
+    :raises Invalid: standard input is no terminal.
     """
-    what = 'every table and all stacks in them' if revision == 'base' else 'tables and columns, and what is in them'
+    what = 'every table and all stacks in them' if revision == 'base' else 'tables and columns, and the data in them'
     if not sys.stdin.isatty():
         raise errors.Invalid(f'A step back to {revision} removes {what}. Say --yes if that is meant.')
-    return input(f'A step back to {revision} removes {what}. Type yes to go on: ').strip().lower() == 'yes'
+    return input(f'A step back to {revision} removes {what}. Type yes to continue: ').strip().lower() == 'yes'
 
 
 def db_version(arguments: argparse.Namespace, database: Database) -> ProgramExit:
@@ -304,7 +307,7 @@ def _row(service: Service) -> tuple[str, ...]:
 
 
 def _load(load: Mapping[str, Any]) -> str:
-    """How busy a process said it was; what is 0 and need not be is left out."""
+    """Return the load that a process reported, without optional parts that are 0."""
     if 'threads' not in load:
         return ''
     parts = [f'{load.get("busy", 0)} of {load["threads"]} busy']

@@ -32,7 +32,7 @@ def doctor(database: Database, settings: config.Settings) -> ProgramExit:
 
 
 def _keys(database: Database, settings: config.Settings) -> list[HealthFinding]:
-    """Whether engines and workers that are configured as this program is would start with their keys."""
+    """Return True if engines and workers with this configuration would accept their keys at the start."""
     from convergence.cmd.wiring.keys import require_keys
     from convergence.db.repositories.health import HealthFinding, Level
 

@@ -24,7 +24,7 @@ def new_key(settings: Settings) -> ProgramExit:
 
 
 def _require_nothing_sealed(database: Database) -> None:
-    """Where there is no key: make sure that none is missing. A new one would open nothing of what is there.
+    """Make sure that no key is missing before a new one is made: it would open none of the stored secrets.
 
     :raises SealedWithAnotherKey: something is sealed.
     """
@@ -34,15 +34,15 @@ def _require_nothing_sealed(database: Database) -> None:
         require_fitting(database, None)
     except SealedWithAnotherKey:
         raise SealedWithAnotherKey(
-            'What is stored is sealed, and no key is configured for this command. Give it the keys that engines and '
-            'workers have. With the systemd units, which keep [secrets] out of convergence.conf: '
+            'The database holds sealed secrets, and no key is configured for this command. Give it the keys of '
+            'engines and workers. With the systemd units, which keep [secrets] out of convergence.conf: '
             'OS_SECRETS__KEY_FILE=/etc/convergence/keys convergence-manage secrets rotate. Make no new key: it would '
             'open nothing.'
         ) from None
 
 
 def rotate(settings: Settings) -> ProgramExit:
-    """Seal everything anew with the first key, also what was never sealed.
+    """Seal every secret again with the first key, also those that were never sealed.
 
     :raises ConfigurationError: there is no key.
     :raises DatabaseUnavailable: the database does not answer, or has another schema.
@@ -68,7 +68,7 @@ def rotate(settings: Settings) -> ProgramExit:
     if not done.unopened:
         print('Everything is sealed with it now; the other keys are not needed any more.')
         return ProgramExit.OK
-    print(f'{len(done.unopened)} could not be opened with any key and stay as they are:')
+    print(f'{len(done.unopened)} could not be opened with any key and stay unchanged:')
     for place in done.unopened[:MOST_SHOWN]:
         print(f'  {place}')
     if len(done.unopened) > MOST_SHOWN:

@@ -36,11 +36,11 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was looked at.
+    """The objects that were compared with the rows.
 
     :param silent: the types that cannot tell what exists.
-    :param failed: why types could not be asked, by name.
-    :param unknown: the types of rows that are not installed here, so that nobody could be asked.
+    :param failed: for each type that could not list its objects, the reason.
+    :param unknown: types of rows that are not installed here; their objects were not listed.
     """
 
     orphans: tuple[Orphan, ...]
@@ -51,7 +51,7 @@ class Found:
 
     @property
     def is_all_clear(self) -> bool:
-        """Whether there is nothing without a row, as far as it was possible to look."""
+        """True if no orphan was found among the types that listed their objects."""
         return bool(self.asked) and not (self.orphans or self.failed or self.unknown)
 
 
@@ -66,8 +66,9 @@ def unclaimed(items: Iterable[Item], claims: Claims) -> list[Item]:
 
 
 def find_orphans(database: Database, types: Registry) -> Found:
-    """Ask every type. The objects are listed before the rows are read: what is made meanwhile has a row by then; and
-    listed again afterwards: what was deleted meanwhile is none.
+    """Let every type list its objects, before the rows are read and again afterwards.
+
+    An object made meanwhile has a row by then; an object deleted meanwhile is not listed a second time.
     """
     from convergence.db.repositories.reads.inspection import claims, types_of_rows
     from convergence.db.statements.store import Store
@@ -84,7 +85,7 @@ def find_orphans(database: Database, types: Registry) -> Found:
                 continue
             candidates = unclaimed(list(listed), claims(Store(database)))
             still = {item.physical_id for item in types.get(name).inventory() or ()} if candidates else set()
-        except Exception as error:  # noqa: BLE001 - somebody else's service: the others are asked
+        except Exception as error:  # noqa: BLE001 - code of a plugin: the other types still count
             failed[name] = ' '.join(str(error).split()) or type(error).__name__
             continue
         asked.append(name)
@@ -127,6 +128,6 @@ def _show(found: Found) -> None:
             file=sys.stderr,
         )
     for name, reason in found.failed.items():
-        print(f'{name} could not be asked: {reason}', file=sys.stderr)
+        print(f'{name} could not list its objects: {reason}', file=sys.stderr)
     if found.silent:
         print(f'{len(found.silent)} types cannot tell what exists: {", ".join(found.silent)}', file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``convergence-manage purge_deleted``: remove what is left of stacks that were deleted long ago, now and at once.
+"""``convergence-manage purge_deleted``: remove the rows of stacks that were deleted long ago.
 
 The sweeper does the same after ``[limits] deleted_stacks_days``.
 """
@@ -30,13 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'age', metavar='AGE', help='remove stacks that were deleted longer ago, for example 90, 90d, 12h, 30m or 45s'
     )
     parser.add_argument(
-        '-g', '--granularity', choices=tuple(UNITS), default='days', help='of an AGE without a letter; default: days'
+        '-g',
+        '--granularity',
+        choices=tuple(UNITS),
+        default='days',
+        help='unit of a bare AGE; default: days',
     )
     parser.add_argument('-p', '--project-id', metavar='ID', help='only the stacks of this project')
     parser.add_argument(
-        '-b', '--batch-size', type=int, default=BATCH, metavar='N', help=f'stacks looked up at a time; default: {BATCH}'
+        '-b', '--batch-size', type=int, default=BATCH, metavar='N', help=f'stacks read per query; default: {BATCH}'
     )
-    parser.add_argument('--dry-run', action='store_true', help='only list them')
+    parser.add_argument('--dry-run', action='store_true', help='list the stacks and remove nothing')
 
 
 def purge(arguments: argparse.Namespace, database: Database) -> ProgramExit:

@@ -1,1 +1,1 @@
-"""What the long-running programs share: configuration, start, signals, child processes, memory."""
+"""The parts that all long-running programs share: configuration, start, signals, child processes, memory."""

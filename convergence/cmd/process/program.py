@@ -1,9 +1,9 @@
-"""What the long-running programs have in common: reading the configuration, starting, being told to stop.
+"""The frame of the long-running programs: read the configuration, start, run, stop on a signal.
 
 Exit codes:
 
-* 0: it was told to stop, and did so in good order. What it could not finish in time was handed to others.
-* 1: it could not start (database, broker, schema), did not come to its end, or has to be started anew (too many threads
+* 0: it stopped in good order after a signal. Other processes take over the work that it could not finish in time.
+* 1: it could not start (database, broker, schema), did not finish, or needs a restart (too many threads
   are stuck); standard error or the log says why.
 * 2: the command line or the configuration is wrong.
 
@@ -33,9 +33,9 @@ from convergence.escaping import escaped
 LOG = logging.getLogger(__name__)
 
 CHECK_S = 1.0
-"""How often a process looks whether it is still wanted, and fit."""
+"""Seconds between two checks of the health of a process and of its supervisor."""
 STOP_MARGIN_S = 20.0
-"""What a program may need to end beyond the time that its work is given."""
+"""Seconds that a program may take to end after the time for its work is over."""
 
 
 class ProgramExit(IntEnum):
@@ -47,7 +47,7 @@ class ProgramExit(IntEnum):
 
 
 class ProgramService(Protocol):
-    """What a program runs."""
+    """The service that a program runs."""
 
     def start(self) -> None:
         """Begin; returns when it is at work."""
@@ -61,7 +61,7 @@ class ProgramService(Protocol):
 
 @runtime_checkable
 class Working(Protocol):
-    """A service that begins work by itself, and not only when it is asked to."""
+    """A service that starts work by itself, not only on request."""
 
     def begin_nothing(self) -> None:
         """From now on nothing begins. Returns at once; `ProgramService.stop` comes later."""
@@ -74,7 +74,7 @@ class Program:
     :param build: connects to everything. It imports what it needs itself: the executor must be installed before.
     :param stop_s: seconds that `ProgramService.stop` may take, by the settings.
     :param processes: how many processes are configured.
-    :param ailment: why a running service has to end and be started anew; empty while it has not.
+    :param ailment: why a running service needs a restart; empty while it is healthy.
     :param defaults: see `config.load`.
     :param executor: what it runs on; None: what the configuration says.
     """
@@ -144,14 +144,14 @@ def run(program: Program, argv: Sequence[str] | None = None, count_option: str |
 
 
 def _usage(ended: SystemExit) -> ProgramExit:
-    """The exit code of a command line that was wrong, or asked for help. What is wrong has been said by then."""
+    """Return the exit code of a wrong command line or of --help, after the message is printed."""
     if ended.code == 1:  # oslo.config has not ended its line
         print(file=sys.stderr)
     return ProgramExit.USAGE if ended.code else ProgramExit.OK
 
 
 def serve(program: Program, settings: config.Settings, link: Link | None = None) -> int:
-    """Run a program in this process until it is told to stop.
+    """Run a program in this process until a signal stops it.
 
     :param link: the supervisor, if there is one.
     :returns: the exit code.
@@ -191,7 +191,7 @@ def _signals(link: Link | None) -> ProcessSignals:
 
 
 def _wait(program: Program, service: ProgramService, signals: ProcessSignals, link: Link | None) -> str:
-    """Until it is time to stop; why that is not what somebody wanted, or nothing where it is."""
+    """Wait until the program has to stop. Return the fault that forces it, or an empty text after a signal."""
     at_terminal = link is None and os.isatty(0)
     while True:
         received = signals.wait(CHECK_S)
@@ -206,12 +206,12 @@ def _wait(program: Program, service: ProgramService, signals: ProcessSignals, li
             return ''
         unhealthy_reason = program.unhealthy_reason(service)
         if unhealthy_reason:
-            LOG.error('%s: ending, to be started anew: %s', program.name, unhealthy_reason)
+            LOG.error('%s: ending because it needs a restart by its supervisor: %s', program.name, unhealthy_reason)
             return unhealthy_reason
 
 
 def _stop(service: ProgramService, limit_s: float) -> None:
-    """End in good order, or at least end. The watchdog is no thread of ours: it works whatever they are stuck in."""
+    """End in good order, or at least end. The watchdog is a signal, not a thread: it works even if all threads hang."""
     faulthandler.dump_traceback_later(limit_s, exit=True)
     if isinstance(service, Working):
         service.begin_nothing()  # before anything that takes its time: some parts are stopped long after others
@@ -229,11 +229,11 @@ def _leave(code: int) -> NoReturn:
 
 
 def reload_logging(name: str) -> None:
-    """Read the configuration files again, for the options of logging; log files are opened anew."""
+    """Read the logging options again from the configuration files, and reopen the log files."""
     try:
         cfg.CONF.mutate_config_files()
         logs.set_up(cfg.CONF, name)
     except Exception as error:  # noqa: BLE001 - a broken file must not end what runs
-        LOG.error('%s: the configuration was not read again: %s', name, error)
+        LOG.error('%s: configuration not reloaded, the old one stays in force: %s', name, error)
     else:
-        LOG.info('%s: the configuration of logging was read again (debug: %s)', name, cfg.CONF.debug)
+        LOG.info('%s: logging configuration reloaded (debug: %s)', name, cfg.CONF.debug)

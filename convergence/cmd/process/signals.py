@@ -73,7 +73,7 @@ def forget(*numbers: signal.Signals) -> None:
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
-    """What a handler does: the pipe has it already."""
+    """Do nothing: the interpreter has written the signal to the pipe already."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Several processes of a program: start them, start a crashed one anew, end them together.
+"""Several processes of a program: start them, restart a crashed one, end them together.
 
 The supervisor itself connects to nothing and has no threads, so a fork copies nothing that must not be shared.
 """
@@ -26,10 +26,10 @@ CAUGHT = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 class Patience:
     """How a supervisor deals with time. In seconds.
 
-    :param restart_first_s: pause before a crashed process is started anew; it doubles with each crash.
+    :param restart_first_s: seconds before a crashed process is restarted; the pause doubles with each crash.
     :param restart_most_s: the longest such pause.
     :param settled_s: a process that ran so long has not crashed again but for the first time.
-    :param stop_s: after so long, a process that was asked to end is killed.
+    :param stop_s: seconds that a process may take to end before it is killed.
     """
 
     restart_first_s: float = 1.0
@@ -40,7 +40,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a process knows of its supervisor.
+    """The link from a process to its supervisor.
 
     :param supervisor: its process id.
     :param ready: tells it that the process is at work. Call it once.
@@ -50,12 +50,12 @@ class Link:
     ready: Callable[[], None]
 
     def orphaned(self) -> bool:
-        """Whether the supervisor has died."""
+        """True if the supervisor has died."""
         return os.getppid() != self.supervisor
 
 
 ChildWork: TypeAlias = Callable[[Link], int]
-"""What a process does; its exit code."""
+"""The work of a child process; returns its exit code."""
 
 
 @dataclass(slots=True)
@@ -77,12 +77,12 @@ class SupervisedProcess:
 
 
 class Supervisor:
-    """Runs `work` in `count` processes until it is told to stop.
+    """Runs `work` in `count` processes until a signal stops it.
 
-    * SIGTERM, SIGINT: every process is asked to end and waited for. A second one kills them.
+    * SIGTERM, SIGINT: every process gets SIGTERM, and the supervisor waits. A second signal kills them.
     * SIGHUP: handed on, after `reload`.
-    * A process that ends by itself is started anew, after a pause. But one that could not even begin, in its first
-      life, ends the supervisor with the same exit code: what is wrong needs a person.
+    * A process that ends by itself is restarted after a pause. But one that could not even begin, in its first
+      life, ends the supervisor with the same exit code: an operator has to repair the cause.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Supervisor:
             )
             child.restart_at = time.monotonic() + pause_s
             LOG.error(
-                '%s: process %d ended by itself (%s), it is started anew in %g s',
+                '%s: process %d ended by itself (%s); restarting it in %g s',
                 self._name,
                 child.number,
                 _described(code),
@@ -191,7 +191,9 @@ class Supervisor:
             # Not only on a signal: one that came while another was read is noted only once.
             received = signals.wait(min(max(left_s, 0.0), 1.0)) if self._alive() else None
             if received in STOP or left_s <= 0:
-                LOG.warning('%s kills the processes that have not ended; others take over what they held', self._name)
+                LOG.warning(
+                    '%s: killing processes that did not end in time; other processes take over their claims', self._name
+                )
                 self._signal(signal.SIGKILL)
                 ends = float('inf')
         return 0 if not any(codes) else 1

@@ -1,4 +1,4 @@
-"""The API of one process: the application with its policy and whoever verifies tokens, and the server before it."""
+"""The API of one process: the application, its policy, the verification of tokens, and the HTTP server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 
 HEALTH_STOP_S = 1.0
-"""Seconds that probes in hand are given when the process is told to stop."""
+"""Seconds after a request to stop in which running probes may finish."""
 
 
 def _followers(settings: ApiSettings) -> Followers:
@@ -51,7 +51,7 @@ def make_application(
     :param issuer: has credentials made for stacks; None: they get none.
     :param followers: to stop them when the process ends.
     :param conf: filled; oslo.policy and keystonemiddleware read their own options from it.
-    :raises ConfigurationError: keystonemiddleware is wanted and not installed, or the file with the token is unusable.
+    :raises ConfigurationError: keystonemiddleware is not installed, or the file with the token is unusable.
     """
     options = _options(settings)
     followers = followers or _followers(settings)
@@ -64,15 +64,15 @@ def make_application(
         raise ConfigurationError(
             '[api] authentication = keystone needs keystonemiddleware: pip install convergence-orchestration[keystone].'
         ) from None
-    # The application itself says 401: some of it is for anybody.
+    # The application itself answers 401: some routes need no token.
     verified: WsgiApplication = AuthProtocol(application, {'oslo_config_config': conf, 'delay_auth_decision': True})
     return _signed_first(application, verified)
 
 
 def _signed_first(application: WsgiApplication, verified: WsgiApplication) -> WsgiApplication:
-    """Keep Keystone out of requests that a signature opens: what they bring is no token, and no matter of Keystone.
+    """Keep Keystone out of requests that a signature opens: they carry no token.
 
-    What a request claims about who asks is removed, so that it opens nothing else, whatever its path is taken for.
+    Headers that claim an identity are removed, so that such a request opens no other route.
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -85,11 +85,11 @@ def _signed_first(application: WsgiApplication, verified: WsgiApplication) -> Ws
 
 
 def _token(settings: ApiSettings) -> str:
-    """What requests must bring where no Keystone verifies them; empty: nothing."""
+    """Return the token that requests must carry where no Keystone verifies them; empty: none."""
     if settings.token_file is not None:
         return local_token.made(settings.token_file)
     LOG.warning(
-        'The API asks for no token: everybody who is logged in to this machine can use it, with all that the account '
+        'The API accepts requests without a token: every account of this machine can use it, with all that the account '
         'of the service may do'
     )
     return ''
@@ -146,7 +146,7 @@ class ApiProcess:
 
     Not under green threads: its event loop needs a thread of its own.
 
-    :param stop_s: seconds that requests in hand are given when it is stopped.
+    :param stop_s: seconds that running requests may take after a stop.
     :param close: gives back what it was made from.
     :param issuer: has credentials made for stacks; None: they get none.
     :param shown: makes what shows that this process is alive, from how busy it is; None: that is not shown.
@@ -167,7 +167,7 @@ class ApiProcess:
         if installed() is Executor.EVENTLET:
             raise ConfigurationError(
                 '[DEFAULT] executor = eventlet: the API needs native threads. Run convergence-api, which has them '
-                'whatever the executor of workers is; [api] embedded = false leaves it out of convergence-all-in-one.'
+                'with every executor of workers; [api] embedded = false leaves it out of convergence-all-in-one.'
             )
         self._stop_s = stop_s
         self._close = close
@@ -206,7 +206,7 @@ class ApiProcess:
             self._presence.start()
 
     def stop(self) -> bool:
-        """Take no more requests, finish those in hand; whether all of them ended in time."""
+        """Accept no more requests and finish the running ones. Return True if all ended in time."""
         self._followers.stop()
         ended = self._server.stop(self._stop_s)
         if self._health is not None:

@@ -1,4 +1,4 @@
-"""Where people and programs outside reach the API, for what is told to them: signal addresses."""
+"""The public address of the API, for signal URLs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE_S = 30.0
 
 
 class ApiAddress:
-    """The address of the API with its version, without a slash at the end; None where nobody knows it. Call it.
+    """The address of the API with its version, without a slash at the end; None where it is unknown. Call it.
 
     :param configured: ``[api] public_url``; empty: not set.
     """
@@ -26,16 +26,16 @@ class ApiAddress:
 
     @classmethod
     def of(cls, settings: Settings) -> ApiAddress:
-        """As it is configured."""
+        """The address from the configuration."""
         return cls(settings.api.public_url)
 
     def expect(self) -> None:
-        """Have whoever asks wait for `know`: this process is about to serve the API itself."""
+        """Make callers wait for `know`: this process is about to serve the API itself."""
         if self._url is None:
             self._known.clear()
 
     def know(self, url: str) -> None:
-        """Say where the API of this process listens. What is configured is better."""
+        """Set the address on which the API of this process listens. A configured address has precedence."""
         if self._url is None and not _is_everywhere(url):
             self._url = url
         self._known.set()
@@ -68,7 +68,7 @@ class Telling:
 
 
 def _is_everywhere(url: str) -> bool:
-    """Whether a URL names all addresses of this machine, at which nobody can reach it from elsewhere."""
+    """True if a URL names all addresses of this machine; other machines cannot use such a URL."""
     try:
         return ip_address(urlsplit(url).hostname or '').is_unspecified
     except ValueError:

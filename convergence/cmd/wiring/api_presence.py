@@ -44,7 +44,7 @@ class ApiPresence:
         start_thread('api-presence', self._run)
 
     def stop(self) -> None:
-        """Sign off, if anybody listens."""
+        """Sign off, if an engine answers."""
         self._stopping.set()
         self._ask(lambda context: self._client.service_leave(context, self._id))
 

@@ -18,7 +18,7 @@ def open_database(settings: Settings) -> Database:
 
     :raises DatabaseUnavailable: it does not answer.
     :raises ConfigurationError: its URL or its keys cannot be used, or its driver is not installed.
-    :raises SealedWithAnotherKey: the keys do not open what is stored.
+    :raises SealedWithAnotherKey: the keys do not open the stored secrets.
     """
     database, seal = open_unchecked(settings)
     try:
@@ -28,8 +28,8 @@ def open_database(settings: Settings) -> Database:
         raise
     if seal is None:
         LOG.warning(
-            'No key is configured: whoever can read the database or its backups can read every template, parameter and '
-            'property in it. Make a key with "convergence-manage secrets new-key" and set [secrets] keys.'
+            'No key is configured: every reader of the database or of its backups can read all templates, parameters '
+            'and properties. Make a key with "convergence-manage secrets new-key" and set [secrets] keys.'
         )
     return database
 
@@ -53,9 +53,9 @@ def open_unchecked(settings: Settings) -> tuple[Database, Seal | None]:
 
 
 def open_bare(settings: Settings) -> Database:
-    """Connect to the configured database, for its schema and its processes: what is sealed stays so, no key is needed.
+    """Connect to the configured database, for its schema and its processes. No key is needed: secrets stay sealed.
 
-    :raises DatabaseUnavailable: it does not answer. It is asked as often as configured.
+    :raises DatabaseUnavailable: it does not answer after the configured attempts.
     :raises ConfigurationError: its URL cannot be used, or its driver is not installed.
     """
     database = settings.database

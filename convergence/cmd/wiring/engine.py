@@ -48,16 +48,16 @@ from convergence.settings.declaring import slice_of
 
 
 def _workers(parts: Parts) -> WorkerQuestions:
-    """Where an engine asks what only workers can find out."""
+    """Return the questions that an engine sends to workers."""
     settings = parts.settings
-    # Whoever waits for the engine must hear from it before he gives up.
+    # The engine must answer its caller before the call times out.
     limit_s = min(settings.engine.question_timeout_s, settings.transport.response_timeout_s / 2)
     most = max(1, settings.engine.threads // 2)
     return WorkerQuestions(QuestionClient(parts.transport).ask, *parts.sealing(), limit_s, most)
 
 
 def _reading(parts: Parts, ports: Ports, engine: EngineParts, heartbeat: Heartbeat) -> tuple[object, ...]:
-    """What answers questions and changes nothing of any stack."""
+    """Return the services that only read."""
     reader, roster, compiler, objects = StackReader(parts.store), ports.roster, engine.compiler, ports.observations
     workers, credentials = _workers(parts), ports.credentials
     return (
@@ -116,7 +116,7 @@ def _myself(parts: Parts, engine_id: str) -> CoreWorker:
 class EngineProcess:
     """An engine with its server.
 
-    :param stop_s: seconds that requests in hand are given when it is stopped.
+    :param stop_s: seconds that running requests may take after a stop.
     """
 
     def __init__(self, parts: Parts, *, stop_s: float = 10.0) -> None:
@@ -177,7 +177,7 @@ class EngineProcess:
 
     def stop(self) -> bool:
         """Take no more requests, finish those that were taken; whether all of them ended in time."""
-        # First all are told, then all are waited for: no request is taken while a slow receiver is told of something.
+        # Stop all first, then wait for each: no request is accepted while a slow receiver gets its last notification.
         if self._credential_removal is not None:
             self._credential_removal.stop()
         self._telling.stop()

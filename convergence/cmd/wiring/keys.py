@@ -19,8 +19,8 @@ LOG = logging.getLogger(__name__)
 SUFFIX = '.keys'
 """Added to the name of an SQLite file: the name of the file with its keys."""
 HEAD = """\
-# What Convergence keeps in the database beside this file is sealed with these keys, one a line: the first one seals,
-# each of them opens. Whoever loses them loses the stacks; whoever has them and the database can read everything.
+# These keys, one a line, seal the secrets in the database beside this file: the first one seals, each of them opens.
+# Without them the stacks are lost. With them and the database every secret can be read.
 """
 
 
@@ -37,10 +37,10 @@ def configured_seal(settings: SecretSettings) -> Seal | None:
 
 
 def require_keys(settings: SecretSettings, database: Database) -> None:
-    """Make sure that the keys are there and open what is stored. Nothing is written, no key is made.
+    """Make sure that the keys exist and open the stored secrets. This writes nothing and makes no key.
 
     :raises ConfigurationError: a key is none, or the file cannot be read.
-    :raises SealedWithAnotherKey: the keys do not open what is stored.
+    :raises SealedWithAnotherKey: the keys do not open the stored secrets.
     """
     seal = configured_seal(settings)
     require_fitting(database, own_seal(database, make=False) if seal is None else seal)
@@ -61,7 +61,7 @@ def own_seal(database: Database, *, make: bool = True) -> Seal | None:
             require_fitting(database, None)
         except SealedWithAnotherKey:
             raise SealedWithAnotherKey(
-                f'{path} is missing, and what is stored in the database beside it is sealed with the keys in it. '
+                f'{path} is missing, and the secrets in the database beside it are sealed with its keys. '
                 'Put the file back; nothing was changed.'
             ) from None
         if not make:
@@ -93,7 +93,7 @@ def _make(path: Path) -> None:
                 os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):
                 os.link(unfinished, path)
-                LOG.info('What is stored will be sealed with a new key, in %s; keep a copy of that file', path)
+                LOG.info('Made a new key that seals the secrets of the database: %s; keep a copy of that file', path)
         finally:
             unfinished.unlink(missing_ok=True)
     except OSError as error:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def keystone_of(settings: CredentialSettings, conf: cfg.ConfigOpts = cfg.CONF) -> Keystone | None:
-    """The Keystone that is configured; None where stacks get no credentials. Nobody is asked yet.
+    """The Keystone that is configured; None where stacks get no credentials. This sends no request.
 
     :param conf: filled; keystoneauth1 reads its own options from it.
     :raises ConfigurationError: keystoneauth1 is not installed, or ``[trustee]`` does not say who that is.
@@ -58,10 +58,10 @@ def keystone_of(settings: CredentialSettings, conf: cfg.ConfigOpts = cfg.CONF) -
 
 
 def issuer_of(settings: Settings, seal: Seal | None, conf: cfg.ConfigOpts = cfg.CONF) -> Issuer | None:
-    """What the API has credentials made with; None where stacks get none.
+    """Return the issuer of credentials for the API; None where stacks get none.
 
     :param seal: the one of the database; None: none is known here.
-    :raises ConfigurationError: what is configured does not go together.
+    :raises ConfigurationError: the options contradict each other.
     """
     configured = settings.credentials
     found = keystone_of(configured, conf)
@@ -69,8 +69,8 @@ def issuer_of(settings: Settings, seal: Seal | None, conf: cfg.ConfigOpts = cfg.
         return None
     if settings.api.authentication != 'keystone':
         raise ConfigurationError(
-            f'[credentials] method = {configured.method} needs [api] authentication = keystone: nobody else has a user '
-            'for whom a stack could act.'
+            f'[credentials] method = {configured.method} needs [api] authentication = keystone: only that method '
+            'knows a user for whom a stack can act.'
         )
     method = Method(configured.method)
     if method is not Method.APPLICATION_CREDENTIALS:

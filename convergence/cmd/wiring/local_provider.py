@@ -41,7 +41,7 @@ def local_provider(settings: Settings) -> LocalProvider | None:
 
 
 def what_it_allows(provider: LocalProvider) -> str:
-    """What templates can do through the local provider of this process, in a sentence."""
+    """Return one sentence about the rights of templates through the local provider of this process."""
     programs = ', '.join(f'{name} ({path})' for name, path in sorted(provider.programs.items()))
     return (
         f'The local provider is enabled: templates can run programs as the user {_user()} of this machine, with all '

@@ -1,4 +1,4 @@
-"""What is told to those outside, and whom: put together from settings."""
+"""Notifications to webhooks and to the notification bus, wired from settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from convergence.rpc.notifier import NotificationBus, is_configured
 
 
 def audience(settings: Settings, conf: cfg.ConfigOpts) -> Audience:
-    """Who may want to be told of stacks."""
+    """Return the receivers of notifications about stacks."""
     if is_configured(conf):
         return Audience.ALL
     return Audience.WEBHOOKS if settings.notifications.webhooks else Audience.NONE
@@ -69,7 +69,7 @@ class ToldOutside:
         )
 
     def webhooks(self, stacks: Stacks) -> Webhooks:
-        """What callers ask to be done with webhooks, which environments may name from now on."""
+        """Return the operations on webhooks, and let environments name webhooks from now on."""
         if self._limits.enabled:
             stacks.event_sinks = EventSinks(self._rows.telling)
         return Webhooks(self._rows, stacks, self._sender, self._limits, self._new_id, os.urandom)
@@ -83,7 +83,7 @@ class ToldOutside:
         self._relay.stop()
 
     def close(self, timeout_s: float) -> None:
-        """After `stop`: let what is being told come to its end, at most for so long, and leave the notification bus."""
+        """After `stop`: wait at most so long for running deliveries, and leave the notification bus."""
         self._relay.wait(timeout_s)
         if self._bus is not None:
             self._bus.close()

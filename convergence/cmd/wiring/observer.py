@@ -86,13 +86,13 @@ class ObserverProcess:
 
 
 def _watched_types(parts: Parts) -> Mapping[str, ResourceType[Any]]:
-    """The types that tell of events of their objects, of those at whose objects anybody looks."""
+    """Return the observed types that send notifications about their objects."""
     kinds = {name: parts.types.get(name) for name in observed_types(parts)}
     return {name: kind for name, kind in kinds.items() if kind.implements('watcher')}
 
 
 def _listener(parts: Parts, tell: Callable[[str, str], None]) -> NotificationListener | None:
-    """Hears services, where the configuration names topics and any type reads what is sent there.
+    """Listens to services, if the configuration names topics and a type handles their notifications.
 
     :raises ConfigurationError: the address of the broker is wrong.
     """

@@ -1,4 +1,4 @@
-"""What every process is made from: settings, store, transport, resource types, the address of the API, Keystone."""
+"""The parts that every process shares: settings, store, transport, resource types, address of the API, Keystone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_transport(settings: Settings, prefix: str | None = None) -> Transport:
 def registry(settings: Settings, api: ApiAddress | None = None) -> Registry:
     """The resource types that are installed, with the local provider where that is enabled.
 
-    :param api: where signals are sent to; None: as it is configured.
+    :param api: the address for signals; None: the configured one.
     :raises ConfigurationError: the local provider cannot be used, or must not be.
     """
     return Registry.installed(
@@ -57,7 +57,7 @@ def registry(settings: Settings, api: ApiAddress | None = None) -> Registry:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What every process has.
+    """The parts that every process has.
 
     :param types: the resource types of this process.
     :param api: where the API is.
@@ -108,20 +108,20 @@ class Parts:
         self.store.engine.dispose()
 
     def sealing(self) -> tuple[Callable[[str], str], Callable[[str], str]]:
-        """What closes a text for the processes that have the keys of the database, and what opens such a one."""
+        """Return two functions: one seals a text with the keys of the database, the other opens it."""
         seal = seal_of(self.store.engine.dialect)
         return seal.close if seal is not None else str, partial(opened, seal=seal)
 
     def queue_name(self, service_id: str) -> str:
         """Under which name a process listens.
 
-        Nobody sends to a single process. On a broker all of one machine share a name, so that a process that starts
-        leaves no queues of its own behind; inside a process the name tells its listeners apart.
+        No message is addressed to a single process. On a broker all of one machine share a name, so that a process that
+        starts leaves no queues of its own behind; inside a process the name tells its listeners apart.
         """
         in_process = self.settings.transport.url.startswith(MEMORY_URL.partition(':')[0] + ':')
         return service_id if in_process else self.settings.host
 
 
 def observed_types(parts: Parts) -> dict[str, float]:
-    """The longest pause in seconds between two looks at an object, for each type at whose objects anybody looks."""
+    """Return the longest pause in seconds between two observations of an object, for each observed type."""
     return parts.types.observed_every_s(parts.settings.observer.interval_s, parts.settings.observer.intervals)

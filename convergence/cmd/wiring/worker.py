@@ -24,12 +24,12 @@ from convergence.worker.wiring import wire_worker
 
 
 def _on_behalf(project_id: str, request_id: str) -> CallerContext:
-    """Who asks an engine for something about a nested stack."""
+    """Return the context of a call to an engine about a nested stack."""
     return CallerContext(request_id=request_id or None, project_id=project_id)
 
 
 def _answers(parts: Parts, ports: Ports, credentials: CredentialsOfStacks) -> SealedAnswers:
-    """What a worker answers engines."""
+    """Return the answers of a worker to questions of engines."""
     access = CallAccess(ports.reader.signals, ports.software, credentials)
     return SealedAnswers(Answering(parts.types, ports.reader, access, credentials.lent), *parts.sealing())
 
@@ -107,7 +107,7 @@ class WorkerProcess:
         return drained
 
     def unhealthy_reason(self) -> str:
-        """Why this process should be started anew; empty while it should not."""
+        """Return why this process needs a restart; empty while it is healthy."""
         return self.service.unhealthy_reason()
 
     def close(self) -> None:

@@ -77,7 +77,7 @@ _READY_AND_FREE = (
             RESOURCE.c.wake_at.is_(None),
             RESOURCE.c.wake_at <= asked_at(),
             RESOURCE.c.event_count != RESOURCE.c.polled_event_count,
-            # A row parked by an older traversal does not sleep for this one: see `convergence.core.check`.
+            # A row parked by an older traversal does not sleep for this one: see `convergence.core.begin`.
             RESOURCE.c.traversal_id.is_distinct_from(_READY.c.traversal_id),
         ),
         ~waits_at_hook(_READY.c.traversal_id),

@@ -1,4 +1,4 @@
-"""Which objects are observed: decided by engines, when a stack has come to rest. Observers decide nothing."""
+"""Schedules objects for observation when their stack is at rest. Engines decide; observers only observe."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from convergence import errors, template
-from convergence.core.adoption import brings_nested
 from convergence.core.model import Action, Goal, Status
 from convergence.core.nesting import is_tidy
+from convergence.core.object_state import brings_nested
 from convergence.core.request import Request
 from convergence.core.rows import Snapshot, Stack
 from convergence.core.views import PlanView

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors, template
-from convergence.core.adoption import ADOPTED, brings_nested
 from convergence.core.model import Action, Definition, Status
+from convergence.core.object_state import ADOPTED, brings_nested
 from convergence.core.request import Offer
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
@@ -86,7 +86,7 @@ class DesiredStacks:
         kind = self._types.get(row.type)
         assert isinstance(kind, NestedType)
         if pending is None:
-            raise errors.Conflict(f'resource {row.name} has come to rest')
+            raise errors.Conflict(f'resource {row.name} is at rest by now')
         parent = self.submissions.of_template(pending.template_id or '')
         if parent is None:
             raise Overtaken(f'stack {held.stack.name} has got another goal')

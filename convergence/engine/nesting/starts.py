@@ -156,7 +156,7 @@ class NestedStarts:
     ) -> list[NestedStep | None]:
         """Begin all of them: small stacks in one transaction, others as long as there is time.
 
-        :param prepared: for rows of one stack. An answer is returned as it is; None stays None.
+        :param prepared: for rows of one stack. An answer is returned unchanged; None stays None.
         :param is_late: returns True when the remaining ones are left to later requests.
         :returns: for each the answer; None if it does not begin now.
         """

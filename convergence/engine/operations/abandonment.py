@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convergence import errors, signing, template
-from convergence.core.adoption import ADOPTED
 from convergence.core.model import Action, Goal, Json, Status
+from convergence.core.object_state import ADOPTED
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack
 from convergence.core.views import PlanView
@@ -129,8 +129,7 @@ class Abandonment(Reading[ReaderPort]):
         )  # check the project first, so that the answer reveals nothing about stacks of others
         if not self._enabled:
             raise errors.NotSupported(
-                'Stack Abandon is not supported. (Whoever runs the installation can allow it: '
-                '[engine] enable_stack_abandon)'
+                'Stack Abandon is not supported. (An operator can allow it: [engine] enable_stack_abandon)'
             )
         for _ in range(ROUNDS):
             stack = self._stacks.find(context, dict(stack_identity))

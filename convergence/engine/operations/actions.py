@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from convergence import errors
-from convergence.core.marking import Marked, mark
+from convergence.core.acceptance import Marked, mark
 from convergence.core.model import Action, Goal, Status
 from convergence.core.request import Request
 from convergence.core.rows import Resource, Stack, Template

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import documents, errors, signing
-from convergence.core.adoption import ADOPTED
 from convergence.core.model import Json
+from convergence.core.object_state import ADOPTED
 from convergence.core.request import Offer
 from convergence.engine.compile.submission import Submission
 from convergence.secrecy import MASK

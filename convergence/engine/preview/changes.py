@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence import errors, template
-from convergence.core.decide import was_never_made
 from convergence.core.model import Action, Definition, DeletionPolicy, Status
+from convergence.core.object_state import was_never_made
 from convergence.core.rows import Resource, Stack
 from convergence.db.ports import ReaderPort
 from convergence.db.repositories.reads.stacks import in_service

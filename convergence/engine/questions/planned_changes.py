@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from convergence import errors, logs, template
-from convergence.core import decide, graph
+from convergence.core import decide, graph, object_state
 from convergence.core.choosing import choose, unchanged
 from convergence.core.decide import PlannedStep, StepKind
 from convergence.core.model import Action, Change, Definition, Json, Output, Status
@@ -205,7 +205,7 @@ class PlannedChanges:
         if definition.external_id is None and self._is_wrong(definition, kind, wanted):
             return PlannedChange(PreviewedAction.UPDATED)
         compared = _NOTHING
-        if row is not None and row.type == definition.type and not decide.was_never_made(row):
+        if row is not None and row.type == definition.type and not object_state.was_never_made(row):
             compared = self._compared(definition, kind, row, wanted)
         steps = decide.possible(row, goals, compared.changes)
         if {planned.kind for planned in steps} == {StepKind.REFUSE}:

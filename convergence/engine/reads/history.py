@@ -154,7 +154,7 @@ class ProgressReads:
         if found.running and 'worker' not in up:
             reasons.append(f'{found.running} operations are in progress and no worker is up.')
         if found.late:
-            reasons.append(f'{found.late} operations are past their deadline and go on.')
+            reasons.append(f'{found.late} operations are past their deadline and still running.')
         if found.stalled:
             reasons.append(f'{found.stalled} operations make no progress.')
         return {

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from convergence import logs
 from convergence.core.claim import Worker
-from convergence.core.held import release
-from convergence.core.interrupt import give_up
+from convergence.core.held import give_up, release
 from convergence.db.backoff import Backoff
 from convergence.db.null_ports import ALL_PENDING
 from convergence.db.ports import PendingPort, RosterPort, SweepsPort

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from convergence import errors
-from convergence.core.leaving import unknown
 from convergence.core.model import Action, Status, TraversalStatus
 from convergence.core.operation_table import Admission, Operation
+from convergence.core.orphans import unknown
 from convergence.core.rows import Stack
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort

@@ -18,7 +18,7 @@ class TraversalStart:
     """A traversal that a stack is about to get; it supersedes a running one.
 
     :param scope: the rows that the plan reads.
-    :param stack: as it was read, or as it is to be stored.
+    :param stack: as it was read, or in the form to store.
     :param handoff: the claimed row whose object the stack is, if the plan may release it.
     :param plans: the plans of all attempts so far.
     """

@@ -19,9 +19,9 @@ from convergence.core.failure import (
     timed_out,
 )
 from convergence.core.model import UNDER_WAY, Action, Goal, Status, TraversalStatus
+from convergence.core.nesting import joined
 from convergence.core.request import Planned, Planner, Request
 from convergence.core.rows import Stack, Template, Traversal
-from convergence.core.several import joined
 from convergence.core.views import PlanView
 from convergence.db.ports import ReaderPort
 from convergence.db.scopes import Scope, SeveralStacks, StackAlone, WholeStack

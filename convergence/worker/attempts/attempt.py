@@ -32,11 +32,11 @@ _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBeg
 
 
 class NotStarted(Exception):
-    """The process is about to end, or nobody wants the action any more: nothing begins."""
+    """Nothing was called: the process drains, or the action is not desired any more."""
 
 
 class ClaimLost(BaseException):
-    """Somebody else holds the row by now: stop, write nothing. No `Exception`: a type should not catch it by accident.
+    """Another worker holds the row: stop, write nothing. No `Exception`: a type must not catch it by accident.
 
     :param physical_id: the object that the call has made or found, if any.
     """
@@ -47,7 +47,7 @@ class ClaimLost(BaseException):
 
 
 class CallPostponed(Exception):
-    """A call failed for the moment, and waiting for its next time is not worth a thread."""
+    """A call failed transiently, and its next attempt is too far off to keep a thread for it."""
 
     def __init__(self, reason: str, attempts: int, after_s: float) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class CallPostponed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PollPolicy:
-    """How patiently actions are polled. All times in seconds.
+    """Intervals and limits of polling. All times in seconds.
 
     Fields with the name of an option of ``[worker]`` hold its value.
 
@@ -76,7 +76,7 @@ class PollPolicy:
 class Attempt:
     """An action under way: what is known so far of the object and of the action.
 
-    :ivar answered: whether any call of the type has come back with an answer, or has told of what it has made.
+    :ivar answered: True if any call of the type has returned, or has recorded its object.
     :ivar is_begun: whether what comes first has been done already, and only its answer is to be taken in.
     :ivar looks: whether nothing but looks is done at the moment, before a creation.
     """
@@ -145,7 +145,7 @@ class Attempt:
         return carried(value, what, self.most_bytes)
 
     def learn_id(self, physical_id: str) -> None:
-        """Take in the id of the object, told by whatever it was."""
+        """Keep the id of the object, from any source."""
         self.learn(Done(physical_id))
 
 
@@ -156,38 +156,40 @@ def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
     return attempt.kind.poll(attempt.call, attempt.claim.action, progress)
 
 
-def poll_interval_s(attempt: Attempt, answer: InProgress, pace: PollPolicy) -> float:
-    """How long to wait for the next poll: what the type asks for, else a part of the time it has taken so far."""
+def poll_interval_s(attempt: Attempt, answer: InProgress, poll_policy: PollPolicy) -> float:
+    """Seconds to the next poll: the wish of the type, else a part of the time that the action has taken so far."""
     if answer.poll_after_s is not None and answer.is_told:
-        return max(answer.poll_after_s, pace.poll_interval_min_s)
+        return max(answer.poll_after_s, poll_policy.poll_interval_min_s)
     if answer.poll_after_s is not None:
         # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
-        return min(max(answer.poll_after_s, pace.poll_interval_min_s), pace.poll_interval_max_s)
-    return min(max(pace.poll_interval_min_s, attempt.age_s / 4), pace.poll_interval_max_s)
+        return min(max(answer.poll_after_s, poll_policy.poll_interval_min_s), poll_policy.poll_interval_max_s)
+    return min(max(poll_policy.poll_interval_min_s, attempt.age_s / 4), poll_policy.poll_interval_max_s)
 
 
-def policy_of(attempt: Attempt, pace: PollPolicy) -> RetryPolicy:
-    """What the template says, then what the type says, then what the worker is configured to."""
+def policy_of(attempt: Attempt, poll_policy: PollPolicy) -> RetryPolicy:
+    """The retry policy: of the template, else of the type, else of the configuration."""
     definition = attempt.claim.resource.definition
     pending = attempt.claim.pending
     if pending is not None and attempt.claim.action is not Action.DELETE:
         definition = pending.definition
     own = attempt.kind.retry.over(
-        RetryPolicy(pace.transient_attempts, 2 * pace.poll_interval_min_s, pace.poll_interval_max_s)
+        RetryPolicy(
+            poll_policy.transient_attempts, 2 * poll_policy.poll_interval_min_s, poll_policy.poll_interval_max_s
+        )
     )
     return own if definition is None or definition.retry is None else definition.retry.over(own)
 
 
-def pause_s(attempt: Attempt, policy: RetryPolicy, pace: PollPolicy) -> float:
-    """How long to wait before the next time: twice as long with each, and not all at once."""
+def pause_s(attempt: Attempt, policy: RetryPolicy, poll_policy: PollPolicy) -> float:
+    """Seconds before the next attempt: twice as many with each, with jitter."""
     limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
-    return pace.jitter(limit_s / 2, limit_s)
+    return poll_policy.jitter(limit_s / 2, limit_s)
 
 
 def output_of(attempt: Attempt) -> Output:
     """Reference and the attributes, each read once: those that the template asks for, and those that are shown.
 
-    An attribute that cannot be read fails whoever uses it, not this resource. One that nobody uses is not there then.
+    An attribute that cannot be read fails the resources that use it, not this one. If none uses it, it is left out.
     """
     kind, call = attempt.kind, attempt.call
     attributes: dict[str, Json] = {}
@@ -210,9 +212,9 @@ def output_of(attempt: Attempt) -> Output:
 
 
 def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
-    """What the resource tells when its nested stack is as it is wanted and has no outputs, as it is stored.
+    """The output of the resource, as stored, for a nested stack that is complete and has no outputs.
 
-    None where that depends on what is in the stack, or somebody asks for it.
+    None if it depends on the content of the stack, or another resource uses an attribute.
     """
     kind, claim = attempt.kind, attempt.claim
     is_known = isinstance(kind, NestedType) and kind.tells_outputs_only and not claim.node.asked
@@ -228,7 +230,7 @@ def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
 
 
 def output_of_check(attempt: Attempt) -> Output | None:
-    """The output that the row has, with its live attributes read anew. What cannot be read now stays as it was.
+    """The output of the row, with its live attributes read again. Attributes that cannot be read now stay.
 
     None where nothing of it is live.
     """
@@ -257,7 +259,9 @@ def _reread(attempt: Attempt, name: str) -> list[Json]:
     except TaskKilled:
         raise
     except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
-        LOG.info('attribute %s of %s is not read anew: %s', name, attempt.call.name, text_of(error))
+        LOG.info(
+            'Attribute %s of %s not read again, its stored value stays: %s', name, attempt.call.name, text_of(error)
+        )
         return []
 
 
@@ -274,7 +278,7 @@ def _shown(attempt: Attempt) -> dict[str, Json]:
             shown[name] = carried(value, f'attribute {name}', min(attempt.most_bytes, MOST_SHOWN_BYTES))
         except TaskKilled:
             raise
-        except BaseException:  # noqa: BLE001, S112 - as above; nobody depends on this one, and it is shown as null
+        except BaseException:  # noqa: BLE001, S112 - as above; shown as null, and no resource depends on it
             continue
     return shown
 

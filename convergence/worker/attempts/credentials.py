@@ -41,7 +41,7 @@ class Sessions(Protocol):
 
     @property
     def auth_url(self) -> str:
-        """Where Keystone is, with the version."""
+        """URL of Keystone, with the version."""
 
     def session(self, stored: StoredCredentials, failed: Callable[[ConvergenceError], Exception]) -> KeystoneSession:
         """A session that acts with credentials."""
@@ -74,7 +74,7 @@ class CredentialsOfStacks:
         self._kept: OrderedDict[str, _KeptCredentials] = OrderedDict()
 
     def __call__(self, stack_id: str) -> Credentials:
-        """Those with which a stack acts now: after an update by another user they are others.
+        """The credentials with which a stack acts now; an update by another user replaces them.
 
         :raises FinalFailure: it has none.
         """
@@ -86,7 +86,7 @@ class CredentialsOfStacks:
         return self._of(credentials_id)
 
     def lent(self, credentials_id: str, project_id: str) -> Credentials:
-        """Those that a request of a project has brought for a stack that is not there yet.
+        """The credentials that came with a request for a stack that does not exist yet.
 
         :raises FinalFailure: there are none.
         """

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from convergence.concurrency import Task
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
-from convergence.core.creation import Made, made
 from convergence.core.model import PERFORMED, Action
+from convergence.core.object_state import Made, is_adopted, made
 from convergence.documents import Document
 from convergence.resources.invocation import CallAccess, Subject, build_call
 from convergence.resources.reading import Strictness
@@ -23,12 +22,12 @@ from convergence.worker.attempts.port import WorkerPort
 class Attempts:
     """Makes attempts.
 
-    :param note: what `convergence.resources.contract.Call.record` comes to, told by which attempt.
+    :param note: stores what `convergence.resources.contract.Call.record` was called with, for an attempt.
     """
 
-    def __init__(self, registry: Registry, surroundings: WorkerPort, note: Callable[..., None]) -> None:
+    def __init__(self, registry: Registry, port: WorkerPort, note: Callable[..., None]) -> None:
         self._registry = registry
-        self._around = surroundings
+        self._port = port
         self._note = note
 
     def of(self, claim: Claim, task: Task, begun: Document | None = None) -> Attempt:
@@ -56,9 +55,9 @@ class Attempts:
             cancelled=task.cancelled.is_set,
         )
         known = (resource.physical_id, resource.data, resource.progress)
-        attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=self._around.most_bytes)
+        attempt = Attempt(claim, kind, task, call, *known, attempts=claim.attempts, most_bytes=self._port.most_bytes)
         attempt.is_begun = begun is not None
-        access = CallAccess(self._around.signals, self._around.software, self._around.credentials)
+        access = CallAccess(self._port.signals, self._port.software, self._port.credentials)
         attempt.call = replace(
             access.given_to(call, resource, pending, task.on_cancel),
             age_s=lambda: attempt.age_s,
@@ -66,11 +65,11 @@ class Attempts:
             asked=claim.node.asked,
         )
         if kind.nests:
-            stack = self._around.nested(claim, partial(output_without_stack, attempt), begun)
+            stack = self._port.nested(claim, partial(output_without_stack, attempt), begun)
             attempt.call = replace(attempt.call, nested=stack)
         return attempt
 
     def secrets(self, claim: Claim) -> frozenset[str]:
-        """What nobody may read in a log, of whatever is done under a claim."""
+        """The secrets that must not appear in log lines about a claim."""
         secrets = known_secrets(claim.resource, self._registry, claim.pending, claim.node.definition)
         return frozenset(secrets.union(*(known_secrets(rival, self._registry) for rival in claim.rivals)))

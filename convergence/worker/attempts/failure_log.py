@@ -1,4 +1,4 @@
-"""What the log says of an action that did not succeed.
+"""Log lines about actions that did not succeed.
 
 That a resource type refuses something, or gives up, is ordinary: one line. A traceback is for errors that no type is
 meant to raise, and only the first time for each place that they come from.
@@ -16,7 +16,7 @@ from convergence.resources.storable import text_of
 LOG = logging.getLogger(__name__)
 
 MOST_TEXTS = 1000
-"""So many places are remembered."""
+"""Maximum number of places in the code that are remembered."""
 
 _shown: set[tuple[str, str, str]] = set()
 

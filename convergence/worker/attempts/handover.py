@@ -9,7 +9,7 @@ from typing import Any
 
 from convergence.concurrency import Task
 from convergence.core.claim import Claim
-from convergence.core.creation import Made, made
+from convergence.core.object_state import Made, made
 from convergence.core.results import NeedsReplacement, Result, Succeeded
 from convergence.core.rows import Resource
 from convergence.errors import EntityNotFound
@@ -83,7 +83,7 @@ class ObjectHandover:
         try:
             self._call(attempt, 'release_for_replacement')
         except ObjectNotFound:
-            LOG.info('%s has nothing to give up: it does not exist any more', attempt.call.name)
+            LOG.info('%s has nothing to release: its object does not exist any more', attempt.call.name)
 
     def _call(self, attempt: Attempt, method: str) -> None:
         try:
@@ -109,21 +109,23 @@ class ObjectHandover:
         try:
             other = self.begin(replace(claim, resource=row, pending=None), attempt.task)
         except EntityNotFound as error:
-            LOG.warning('What %s had keeps what it has: %s', rival.name, error)
+            LOG.warning(
+                'Object of %s not released for its replacement, its type is not installed: %s', rival.name, error
+            )
             return None
         # Its row is not held: what is learned of its object is known to this step alone.
         other.call = replace(other.call, record=other.keep)
         return other if other.kind.implements('release_for_replacement') else None
 
     def _is_there(self, attempt: Attempt) -> bool:
-        """Whether there is an object, as far as that can be known; then its id is known, if it has one."""
+        """Return True if there is an object, as far as that is known. Then its id is known, if it has one."""
         known = made(attempt.claim.resource)
         if attempt.physical_id is not None or known is not Made.PERHAPS:
             return known is Made.OBJECT
         try:
             found = self.find(attempt)
         except ForeignObject as error:
-            LOG.info('%s has nothing to give up: %s', attempt.call.name, text_of(error))
+            LOG.info('%s has nothing to release: %s', attempt.call.name, text_of(error))
             return False
         if found is None:
             return self.create_again(attempt)

@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Protocol, TypeVar
 
-from convergence.core.adoption import ADOPTED
-from convergence.core.claim import Claim
+from convergence.core.claim import NO_NODE, Claim
 from convergence.core.handoff import Handoff
-from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action, Status
+from convergence.core.object_state import ADOPTED
 from convergence.core.rows import Stack, Traversal
 from convergence.core.upwards import TELLS
 from convergence.documents import Document
@@ -20,7 +19,7 @@ from convergence.errors import ConvergenceError, OperatorError, RetryLater, User
 from convergence.resources.contract import FinalFailure, PluginFailure, TransientFailure
 from convergence.resources.nested import SILENT
 from convergence.resources.nesting import NestedState, NestedStep, NestedValues
-from convergence.worker.attempts.port import Foretell
+from convergence.worker.attempts.port import ExpectedOutput
 
 LOG = logging.getLogger(__name__)
 
@@ -45,20 +44,20 @@ class NestingEngine(Protocol):
         """Begin what the row of a resource says is under way."""
 
     def act_on_nested_stacks(self, context: Any, asked: Sequence[Document]) -> Sequence[Document | None]:
-        """The same for several rows; what is asked for each are the arguments of the other one."""
+        """The same for several rows; each request holds the arguments of the other method."""
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
         """Stop what a nested stack does on behalf of its resource."""
 
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
-        """What a nested stack tells to others."""
+        """The outputs and attributes of a nested stack."""
 
     def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
         """Begin to delete a snapshot of a nested stack."""
 
 
 class StackStates(Protocol):
-    """Where stacks stand."""
+    """Reads the state of stacks."""
 
     def stack(self, stack_id: str) -> Stack | None:
         """A stack by its id, deleted or not."""
@@ -78,18 +77,18 @@ class EngineNesting:
         self._states = states
         self._context = context
 
-    def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> OneNestedStack:
+    def __call__(self, claim: Claim, expected_output: ExpectedOutput, begun: Document | None = None) -> OneNestedStack:
         """The stack that is the object of a claimed row; see `convergence.worker.attempts.port.NestingPort`."""
         row, context = claim.resource, self._context(claim.stack.project_id, claim.traversal.request_id)
         stack = OneNestedStack(self._engine, self._states, context, row.token or '', (row.id, row.fence))
         stack.is_silent = bool((row.progress or {}).get(SILENT))
         if _is_plain(claim):
             stack.offer = Handoff(row.id, (claim.traversal.id, claim.node.number))
-            stack.foretell = foretell
+            stack.expected_output = expected_output
         stack.begun = begun
         return stack
 
-    def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
+    def begin_together(self, claims: Sequence[tuple[Claim, ExpectedOutput]]) -> list[Document | None]:
         """See `convergence.worker.attempts.port.NestingPort`."""
         plain = [each for each in claims if _is_plain(each[0])]
         if not plain:
@@ -99,7 +98,7 @@ class EngineNesting:
         try:
             answers = self._engine.act_on_nested_stacks(context, [_request(*each) for each in plain])
         except ConvergenceError as error:
-            LOG.debug('%d nested stacks are asked for one by one: %s', len(plain), error)
+            LOG.debug('starting %d nested stacks one by one: %s', len(plain), error)
             answers = []
         begun = {claim.resource.id: answer for (claim, _), answer in zip(plain, answers, strict=False)}
         return [begun.get(claim.resource.id) for claim, _ in claims]
@@ -109,7 +108,7 @@ class EngineNesting:
         if not _is_plain(claim) or claim.resource.token is None:
             return None
         stack = self(claim, lambda: None)
-        with suppress(PluginFailure):  # there is no answer now either; or somebody else holds the row
+        with suppress(PluginFailure):  # no answer again, or another worker holds the row
             stack.act()
         return stack.handoff
 
@@ -141,14 +140,14 @@ class OneNestedStack:
         self.is_silent = False
         self.offer: Handoff | None = None
         self.handoff: Handoff | None = None
-        self.foretell: Foretell | None = None
+        self.expected_output: ExpectedOutput | None = None
         self.begun: Document | None = None
 
     def act(self, step: int = 0) -> NestedStep:
         """Have an engine begin what the row says is under way."""
         begun, self.begun = self.begun, None
         if begun is None or step > 0:
-            ends = {TELLS: self.foretell()} if self.foretell is not None else None
+            ends = {TELLS: self.expected_output()} if self.expected_output is not None else None
             node = self.offer.claimed_for[1] if self.offer is not None else None
             begun = _asked(
                 lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=node, ends=ends)
@@ -172,9 +171,9 @@ class OneNestedStack:
         _asked(lambda: self._engine.delete_nested_snapshot(self._context, self._stack_id, snapshot_id))
 
     def state(self, traversal_id: str) -> NestedState:
-        """Where the stack stands, read from its row.
+        """The state of the stack, read from its row.
 
-        A database server that does not show what the stack is known to have begun is not asked: the stack is at work.
+        A database server that does not show the operation yet lags behind: the stack counts as at work.
         """
         stack = self._states.stack(self._stack_id)
         is_another = stack is not None and stack.deleted_at is None and traversal_id not in ('', stack.traversal_id)
@@ -192,25 +191,25 @@ class OneNestedStack:
         )
 
     def values(self) -> NestedValues:
-        """What the stack tells to others; asked for once, until it has something else to do."""
+        """The outputs and attributes of the stack; read once for each operation."""
         if self._values is None:
             told = _asked(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
             self._values = NestedValues(**told)
         return self._values
 
     def output_names(self) -> tuple[str, ...]:
-        """The names of its outputs. Where it is known that there are none nobody is asked."""
+        """The names of its outputs. No engine is called if it is known that there are none."""
         return () if self.is_silent else tuple(self.values().outputs)
 
 
-def _request(claim: Claim, foretell: Foretell) -> Document:
-    """What is asked for a row whose claim is plain, as the arguments of `NestingEngine.act_on_nested_stack`."""
-    ends = {TELLS: foretell()}
+def _request(claim: Claim, expected_output: ExpectedOutput) -> Document:
+    """The request for a row whose claim is plain: arguments of `NestingEngine.act_on_nested_stack`."""
+    ends = {TELLS: expected_output()}
     return {'resource_id': claim.resource.id, 'fence': claim.resource.fence, 'node': claim.node.number, 'ends': ends}
 
 
 def _is_plain(claim: Claim) -> bool:
-    """Whether nothing of what an action leads to has to be stored when it begins, but that it has.
+    """Return True if an engine can store all that is known when the action starts.
 
     And the node is done with its success, if with that of any action: see `convergence.core.upwards`.
     """

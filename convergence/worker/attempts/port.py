@@ -1,4 +1,4 @@
-"""What a runner needs of the worker that it works for."""
+"""The part of a worker that a runner uses."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def none_received(resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal
     return []
 
 
-Foretell: TypeAlias = Callable[[], Document | None]
+ExpectedOutput: TypeAlias = Callable[[], Document | None]
 """See `NestingPort`."""
 
 
 class NestingPort(Protocol):
     """The nested stacks that a worker has to do with."""
 
-    def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> NestedStacks:
+    def __call__(self, claim: Claim, expected_output: ExpectedOutput, begun: Document | None = None) -> NestedStacks:
         """The stack that is the object of a claimed row.
 
-        :param foretell: what the resource tells when the stack is as it is wanted and has no outputs, as it is stored;
+        :param foretell: the output of the resource for a stack that is complete and has no outputs, as it is stored;
             None: that depends on what is in the stack.
         :param begun: what `begin_together` has answered for it.
         """
 
-    def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
+    def begin_together(self, claims: Sequence[tuple[Claim, ExpectedOutput]]) -> list[Document | None]:
         """Have an engine begin, in one call, what several rows of one operation were claimed for.
 
         :returns: for each what has begun. None where nothing has, or where that is not known: to ask for it by itself,
@@ -61,11 +61,11 @@ class NestingPort(Protocol):
 class NoNesting:
     """A worker that has no engine to ask about stacks."""
 
-    def __call__(self, claim: Claim, foretell: Foretell, begun: Document | None = None) -> NestedStacks:
+    def __call__(self, claim: Claim, expected_output: ExpectedOutput, begun: Document | None = None) -> NestedStacks:
         """None."""
         return NO_STACK
 
-    def begin_together(self, claims: Sequence[tuple[Claim, Foretell]]) -> list[Document | None]:
+    def begin_together(self, claims: Sequence[tuple[Claim, ExpectedOutput]]) -> list[Document | None]:
         """Nothing."""
         return [None for _ in claims]
 
@@ -92,7 +92,7 @@ def none_of_stack(stack_id: str) -> Credentials:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPort:
-    """What a runner needs of the worker that it works for.
+    """The part of a worker that a runner uses.
 
     :param record: stores what has become known while an action goes on; False: the row is not held any more.
     :param escalate: stores that a repair goes on as an update; False: the row is not held any more.

@@ -1,8 +1,8 @@
 """A creation whose end is not known: find out what it has made, before its resource is deleted or made in another way.
 
-The answer may have been lost with the worker that made the call, or on the way from the service. A type tells what was
-made by `find`; one whose token is enforced tells by a second creation, which makes nothing new. Of any other type it
-cannot be known, and that is what the user is told.
+The answer may have been lost with the worker that made the call, or on the way from the service. A type with `find` can
+search for the object. A type whose token is enforced returns it from a second creation, which makes nothing new. For
+any other type it cannot be known, and an event says so.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convergence.core.claim import Claim, Step
-from convergence.core.creation import Made, made
 from convergence.core.model import Action, Json
+from convergence.core.object_state import Made, made
 from convergence.core.results import Parked, Succeeded
 from convergence.resources.contract import (
     Answer,
@@ -33,7 +33,7 @@ from convergence.worker.attempts.attempt import Attempt, CallPostponed, NotStart
 LOG = logging.getLogger(__name__)
 
 SEARCH_EVERY_S = 5.0
-"""How often an object is looked for that may still come to be."""
+"""Maximum number of searches for an object that a lost creation may still make."""
 
 _CREATING = 'creating_first'
 """Marks the progress of a deletion that is still busy with a second creation."""
@@ -51,23 +51,23 @@ class CreationRecovery:
     """
 
     patiently: Patiently
-    pace: PollPolicy
+    poll_policy: PollPolicy
     draining: Callable[[], bool]
 
     def find(self, attempt: Attempt) -> Answer | None:
-        """What the type finds, as `find_whole`, be it whole or not."""
+        """Search for the object as `find_whole` does, and return it even if it is incomplete."""
         try:
             return self.find_whole(attempt)
         except ReplacementNeeded as error:
             return Done(error.physical_id)
 
     def find_whole(self, attempt: Attempt) -> Answer | None:
-        """What the type finds; None where that is nothing, or where it cannot look.
+        """Search for the object of a lost creation; None if there is none, or if the type cannot search.
 
-        What it raises says nothing about the object: it is asked again, until the action has taken too long. A type
-        that cannot be imported is not waited for where nothing was made, as far as anybody knows.
+        An exception says nothing about the object: the search is repeated until the time limit of the action. A type
+        that cannot be imported is not waited for where nothing was made, as far as is known.
 
-        :raises ForeignObject: what is there is that of somebody else.
+        :raises ForeignObject: the object belongs to another owner.
         :raises ReplacementNeeded: what is there lacks something, and its creation cannot go on. It has an id.
         :raises FinalFailure: it has never answered.
         """
@@ -105,15 +105,15 @@ class CreationRecovery:
         return answer
 
     def _own(self, attempt: Attempt) -> Answer | None:
-        """The same, where an object of somebody else is as good as none."""
+        """Search as `find` does; an object of another owner counts as none."""
         try:
             return self.find(attempt)
         except ForeignObject as error:
-            LOG.info('%s is not deleted: %s', attempt.claim.resource.name, text_of(error))
+            LOG.info('Object of %s not deleted: %s', attempt.claim.resource.name, text_of(error))
             return None
 
     def waits_s(self, attempt: Attempt) -> float:
-        """When to look again for what an interrupted creation may still come to make; 0: nobody has to wait for that.
+        """Seconds until the next search for an object that an interrupted creation may still make; 0: no need to wait.
 
         Another object can be made beside it, unless it holds what there is only once: an address, a port. As long as
         the call may still land, nothing could be taken from it, and the service would refuse to make another one.
@@ -151,17 +151,17 @@ class CreationRecovery:
         if unknowable and kind.token_enforced:
             return self._learn(attempt, lambda: kind.create(attempt.call))
         note = _unknowable(attempt) if unknowable else ''
-        # Where its creation has told of something, and got no further, the type knows what to remove.
+        # If its creation has recorded data before it was interrupted, the type knows what to remove.
         told = attempt.data and known is not Made.NOTHING
         return None if told else Succeeded(None, note=note)
 
     def create_again(self, attempt: Attempt) -> bool:
-        """Learn from a second creation what an interrupted one has made, where nobody else tells; whether it is known.
+        """Learn the object of an interrupted creation from a second one, if `find` cannot; True if it is known then.
 
         What was not made is made now, and known.
 
         :raises CallPostponed: it is being made.
-        :raises NotStarted: the process is about to end, or nobody wants to know any more.
+        :raises NotStarted: the process is about to end, or the traversal was cancelled.
         """
         if attempt.kind.implements('find') or not attempt.kind.token_enforced:
             return False
@@ -175,7 +175,7 @@ class CreationRecovery:
         return True
 
     def _learn(self, attempt: Attempt, call: Callable[[], Answer]) -> Succeeded | Parked | None:
-        """Create again in order to delete. Where somebody else has what there is only once, nothing is there."""
+        """Create again in order to delete. If another owner has the unique object, there is none of ours."""
         try:
             return self._create(attempt, call)
         except ForeignObject as error:
@@ -186,8 +186,8 @@ class CreationRecovery:
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
         """Create a second time in order to learn what the first creation has made; None as soon as that is known.
 
-        :raises NotStarted: the process is about to end, or nobody wants the deletion any more.
-        :raises ForeignObject: what it would make is there, made by somebody else.
+        :raises NotStarted: the process is about to end, or the deletion was cancelled.
+        :raises ForeignObject: the object exists already and belongs to another owner.
         """
         if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
             raise NotStarted
@@ -203,13 +203,13 @@ class CreationRecovery:
             attempt.learn_id(known)
             return None
         if isinstance(answer, InProgress) and attempt.physical_id is None:
-            return Parked({_CREATING: dict(answer.progress)}, poll_interval_s(attempt, answer, self.pace))
+            return Parked({_CREATING: dict(answer.progress)}, poll_interval_s(attempt, answer, self.poll_policy))
         attempt.progress = None
         return None
 
 
 def is_creating(progress: Mapping[str, Json] | None) -> bool:
-    """Whether a deletion has got no further than to its second creation."""
+    """Return True if a deletion is still at the second creation, which returns the id of the object."""
     return _creation_in(progress) is not None
 
 
@@ -227,7 +227,7 @@ def _unlearned(error: Exception) -> str:
 
 
 def _unknowable(attempt: Attempt) -> str:
-    """Tell the log, and whoever reads the events, that an object may be left over."""
+    """Write to the log and to the events that an object may be left over."""
     row = attempt.claim.resource
     note = (
         f'its creation ended without an answer, and whether it has made anything cannot be known: {row.type} has '
@@ -238,7 +238,7 @@ def _unknowable(attempt: Attempt) -> str:
 
 
 def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseException) -> bool:
-    """Whether a creation that has failed has left nothing behind: it was not called, or its type says so.
+    """Return True if a failed creation has left no object: it was not called, or its type says so.
 
     A type that fails on purpose names the object, if there is one. Of what an earlier call has led to it knows nothing.
     """

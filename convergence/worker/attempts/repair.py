@@ -1,4 +1,4 @@
-"""Look at what is really there: of a row that has failed, or because somebody wants reality compared."""
+"""Observe the real object, of a failed row or for a comparison, and repair it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from convergence.core.claim import Claim
-from convergence.core.decide import may_still_sleep
 from convergence.core.model import Action, Change, Status
+from convergence.core.object_state import may_still_sleep
 from convergence.core.results import NeedsReplacement, Result, Succeeded
 from convergence.resources.comparison import changed_properties, compare
 from convergence.resources.contract import (
@@ -54,7 +54,7 @@ class Repairs:
         kind, claim = attempt.kind, attempt.claim
         failed, action = claim.resource.status is Status.FAILED, claim.resource.action
         try:
-            # What was made once and has no id may be there, where nobody can be asked for it.
+            # An object without an id may exist although the type cannot search for it.
             if attempt.physical_id is None and (failed or kind.implements('find')):
                 found = self._find(attempt)
                 if found is None:
@@ -104,7 +104,9 @@ class Repairs:
 
 
 def is_repairable(claim: Claim, error: BaseException) -> bool:
-    """Whether a check that ended with `error` leaves it open that the object is of use; see `Resource.repairable`."""
+    """Return True if a check that ended with `error` leaves it open that the object is of use; see
+    `Resource.repairable`.
+    """
     is_verdict = isinstance(error, FinalFailure | ObjectNotFound | ReplacementNeeded)
     return claim.action is Action.CHECK and (isinstance(error, NotAsWanted) or not is_verdict)
 

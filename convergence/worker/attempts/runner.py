@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import Claim, Step
-from convergence.core.creation import Made, made
 from convergence.core.model import PERFORMED, Action, Json
+from convergence.core.object_state import Made, is_adopted, made
 from convergence.core.results import (
     Failed,
     NeedsReplacement,
@@ -60,21 +59,21 @@ from convergence.worker.attempts.repair import Repairs, is_repairable
 LOG = logging.getLogger(__name__)
 
 PASSING = (TransientFailure, Conflict, DatabaseUnavailable)
-"""What is over soon: a call that raises it is repeated. The last two come from what a call is given to write to."""
+"""Transient errors: a call that raises one is retried. The last two come from the writers that a call gets."""
 _Answer = TypeVar('_Answer')
 
 
 class Runner:
     """Runs claimed steps with the resource types of this process."""
 
-    def __init__(self, registry: Registry, pace: PollPolicy, surroundings: WorkerPort) -> None:
-        self._pace = pace
-        self._around = surroundings
-        self.attempts = attempts = Attempts(registry, surroundings, self._note)
-        self._recovery = CreationRecovery(self._patiently, pace, surroundings.draining)
+    def __init__(self, registry: Registry, poll_policy: PollPolicy, port: WorkerPort) -> None:
+        self._poll_policy = poll_policy
+        self._port = port
+        self.attempts = attempts = Attempts(registry, port, self._note)
+        self._recovery = CreationRecovery(self._patiently, poll_policy, port.draining)
 
         def escalate(attempt: Attempt) -> None:
-            store(attempt, lambda: surroundings.escalate(attempt.claim))
+            store(attempt, lambda: port.escalate(attempt.claim))
 
         self._repairs = Repairs(self._patiently, self._recovery.find, self._drive, self._learned, escalate)
         recovery = self._recovery
@@ -85,7 +84,7 @@ class Runner:
     def run(self, claim: Claim, task: Task, begun: Document | None = None) -> Result:
         """Do what the row was claimed for.
 
-        Whatever a resource type raises, the result is an answer; only `TaskKilled` and `ClaimLost` come through.
+        Any exception of a resource type becomes a result; only `TaskKilled` and `ClaimLost` come through.
 
         :param begun: see `convergence.worker.checks.nested_batch.NestedBatch.begun`.
         :raises Fenced: the row is not ours any more.
@@ -108,7 +107,7 @@ class Runner:
             )
         except TaskKilled:
             if attempt is not None and attempt.physical_id != claim.resource.physical_id:
-                # The call came back after all, when nobody waited for it any more: somebody must know what it made.
+                # The call returned after it was given up: its object must be tracked all the same.
                 raise ClaimLost(attempt.physical_id) from None
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
@@ -117,7 +116,7 @@ class Runner:
                 return with_known(attempt, NeedsReplacement(text_of(error)))
             physical_id = storable_id(getattr(error, 'physical_id', None))
             if task.cancelled.is_set() and (
-                self._around.draining() or (task.reason is not StopReason.TIME and self._around.wanted(claim))
+                self._port.draining() or (task.reason is not StopReason.TIME and self._port.wanted(claim))
             ):  # perhaps only because this worker has to stop: another one finds out how far it got
                 log_failure(claim, 'was interrupted', error)
                 return with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
@@ -170,7 +169,7 @@ class Runner:
             if ended is not None:
                 return with_known(attempt, ended) if isinstance(ended, Parked) else ended
             if attempt.physical_id != attempt.claim.resource.physical_id:
-                # To find it may have taken long: who was told meanwhile to leave it, or holds the row now, decides.
+                # The search may have taken long: store the object, unless the claim was lost or cancelled meanwhile.
                 self._learned(attempt)
             if wants_snapshot_first(kind, attempt.claim.resource):
                 return self._drive(attempt, lambda: delete_after_snapshot(kind, attempt.call))
@@ -181,12 +180,12 @@ class Runner:
     def _prepare(self, attempt: Attempt) -> None:
         """Ask whether it can be made, look before anything is made, and store what was seen.
 
-        :raises NotStarted: the process is about to end, or nobody wants the object any more.
+        :raises NotStarted: the process is about to end, or the object is not desired any more.
         """
         kind = attempt.kind
         if not (kind.implements('validate') or kind.implements('prepare')):
             return
-        if self._around.draining() or attempt.task.is_unwanted:
+        if self._port.draining() or attempt.task.is_unwanted:
             raise NotStarted
         attempt.looks = True
         if kind.implements('validate'):
@@ -197,7 +196,7 @@ class Runner:
             attempt.learn(Done(data=chosen))
             attempt.answered = False  # nothing was made
             known = with_known(attempt, Parked(None, 0.0))
-            store(attempt, partial(self._around.record, attempt.claim, known))
+            store(attempt, partial(self._port.record, attempt.claim, known))
         attempt.looks = False
 
     def _adopt(self, attempt: Attempt) -> Result:
@@ -210,7 +209,7 @@ class Runner:
         return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
 
     def _resume(self, attempt: Attempt) -> Result:
-        """Go on where somebody stopped: by polling, or by finding out how far the action got."""
+        """Resume an interrupted action: poll it, or find out how far it got."""
         kind, action, progress = attempt.kind, attempt.claim.action, attempt.progress
         if progress is not None and not is_creating(progress):
             try:
@@ -244,7 +243,7 @@ class Runner:
         return NeedsReplacement('its creation was interrupted, and whether it made anything is unknown')
 
     def _stop(self, attempt: Attempt) -> Result:
-        """Nobody wants the action any more.
+        """Stop an action that is not desired any more.
 
         A creation that cannot be stopped is polled until it has ended, or its object is known.
         """
@@ -257,29 +256,29 @@ class Runner:
 
     def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
         """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
-        too_late = self._around.draining() or (attempt.task.is_unwanted and attempt.progress is None)
+        too_late = self._port.draining() or (attempt.task.is_unwanted and attempt.progress is None)
         if too_late and not attempt.is_begun:
-            raise NotStarted  # of what is under way already the type is told below
+            raise NotStarted  # an action that is under way is cancelled below
         answer = self._patiently(attempt, first)
         while isinstance(answer, InProgress):
             news = attempt.learn(answer) or attempt.progress is None
             attempt.progress = answer.progress
             if (handoff := attempt.call.nested.handoff) is not None:
-                after_s = poll_interval_s(attempt, answer, self._pace)
+                after_s = poll_interval_s(attempt, answer, self._poll_policy)
                 return Parked(answer.progress, after_s, attempt.physical_id, handoff=handoff)
             if attempt.left_s <= 0:
                 return self._let_go(attempt)
-            wait_s = min(poll_interval_s(attempt, answer, self._pace), attempt.left_s)
-            if self._around.draining():
+            wait_s = min(poll_interval_s(attempt, answer, self._poll_policy), attempt.left_s)
+            if self._port.draining():
                 return with_known(attempt, Parked(answer.progress, 0.0))
             # What has been parked once is polled once and parked again: it has shown that it takes its time.
             parked_before = attempt.claim.resource.progress is not None
-            if parked_before or attempt.waited_s + wait_s > self._pace.park_after_s:
+            if parked_before or attempt.waited_s + wait_s > self._poll_policy.park_after_s:
                 return with_known(attempt, Parked(answer.progress, wait_s))
             if news:
                 known = with_known(attempt, Parked(answer.progress, wait_s))
-                store(attempt, partial(self._around.record, attempt.claim, known))
-            if self._around.wait(attempt.task, wait_s):
+                store(attempt, partial(self._port.record, attempt.claim, known))
+            if self._port.wait(attempt.task, wait_s):
                 return self._let_go(attempt)
             attempt.waited_s += wait_s
             answer = self._patiently(attempt, partial(poll, attempt, answer.progress))
@@ -293,7 +292,7 @@ class Runner:
         return Succeeded(output, attempt.physical_id, attempt.data, attempt.kept)
 
     def _note(self, attempt: Attempt, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-        """`Call.record`: what is known is taken in first, so that it is kept whatever becomes of this thread.
+        """`Call.record`: the attempt keeps the facts first, so that they survive the end of this thread.
 
         :raises Fenced: the row is not held any more.
         """
@@ -308,15 +307,15 @@ class Runner:
         :raises Fenced: the row is not held any more.
         """
         known = with_known(attempt, Parked(attempt.progress, 0.0))
-        store(attempt, partial(self._around.record, attempt.claim, known))
+        store(attempt, partial(self._port.record, attempt.claim, known))
 
     def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
-        """Nobody wants the action any more (`told`: so says the step); or somebody does, and another worker goes on.
+        """Cancel the action if it is not desired any more (`told`: the step says so); else park it for another worker.
 
-        A cancel is in the database before anybody is told. If nothing there says so, this worker alone has to stop.
+        A cancel is stored before workers are notified. If the database shows none, only this worker has to stop.
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
-        if not (late or told) and (self._around.draining() or self._around.wanted(attempt.claim)):
+        if not (late or told) and (self._port.draining() or self._port.wanted(attempt.claim)):
             return with_known(attempt, Parked(attempt.progress, 0.0))
         action, progress = attempt.claim.action, attempt.progress or {}
         try:
@@ -334,10 +333,10 @@ class Runner:
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
         """Make a call; while it says that it may work later, repeat it as often as the policy allows.
 
-        :param insist: whatever it raises, repeat it until the action has taken too long.
+        :param insist: retry after any exception, until the time limit of the action.
         :raises CallPostponed: the next time is too far off to keep a thread for it.
         """
-        policy = policy_of(attempt, self._pace)
+        policy = policy_of(attempt, self._poll_policy)
         while True:
             try:
                 with attempt.task.killable():
@@ -346,19 +345,19 @@ class Runner:
                 if isinstance(error, TaskKilled | ClaimLost) or not (insist or isinstance(error, PASSING)):
                     raise
                 attempt.attempts += 1
-                unwanted = attempt.task.cancelled.is_set() and not self._around.draining()
+                unwanted = attempt.task.cancelled.is_set() and not self._port.draining()
                 spent = not insist and attempt.attempts >= (policy.attempts or 1)
                 if spent or unwanted:
                     raise
-                wait_s = pause_s(attempt, policy, self._pace)
+                wait_s = pause_s(attempt, policy, self._poll_policy)
                 if wait_s >= attempt.left_s:
                     raise
-                if self._around.draining() or attempt.waited_s + wait_s > self._pace.park_after_s:
+                if self._port.draining() or attempt.waited_s + wait_s > self._poll_policy.park_after_s:
                     raise CallPostponed(text_of(error), attempt.attempts, wait_s) from error
-                LOG.info('%s of %s is repeated: %s', attempt.claim.action, attempt.call.name, error)
-                self._around.wait(attempt.task, wait_s)
+                LOG.info('Retrying %s of %s: %s', attempt.claim.action, attempt.call.name, error)
+                self._port.wait(attempt.task, wait_s)
                 attempt.waited_s += wait_s
-                if self._around.draining():
+                if self._port.draining():
                     raise CallPostponed(text_of(error), attempt.attempts, 0.0) from error
                 if attempt.task.cancelled.is_set():
                     raise

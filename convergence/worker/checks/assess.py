@@ -1,4 +1,4 @@
-"""What the template wants of a resource, resolved, and what it takes to get there. Pure."""
+"""The desired properties of a resource, resolved, and the step that leads to them. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from convergence.template.secrets import METADATA, PROPERTIES, within
 from convergence.values import replace
 
 LIGHT = replace(STANDARD, max_expanded_bytes=262_144, max_steps=50_000)
-"""What an evaluation may cost while the row is locked: some milliseconds."""
+"""Limit of an evaluation while the row is locked: some milliseconds."""
 
 
 class Heavy(Exception):
-    """What a node wants costs more to evaluate than may be spent while its row is locked.
+    """Evaluating the properties of a node costs more than is allowed while its row is locked.
 
     :ivar view: with the values to evaluate.
     """
@@ -42,7 +42,7 @@ class Heavy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What came of a definition and its inputs.
+    """The evaluated definition of a node.
 
     :param failure: why nothing came of them.
     """
@@ -83,7 +83,7 @@ class Assessor:
             return self._assess(view, evaluated, resource)
 
     def evaluate(self, view: NodeView) -> Evaluated:
-        """Evaluate what a node wants, whatever that costs within the limits of the language. Raises nothing."""
+        """Evaluate the desired properties of a node, within the limits of the language. Raises nothing."""
         assert view.node.definition is not None
         with logs.masking(view.node.definition.secrets):
             return self._evaluated(view, Budget(STANDARD), self._yaql)
@@ -125,7 +125,7 @@ class Assessor:
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
             renewed = self._registry.get(definition.type).renewed_by_updates
             return Desired(properties, change, evaluated.metadata, is_renewed=renewed, accepted=accepted)
-        except BaseException as error:  # noqa: BLE001 - a type's own code was asked; it must not end the worker
+        except BaseException as error:  # noqa: BLE001 - it is the type's own code; it must not end the worker
             return Undesirable(text_of(error))
 
     def _change(self, view: NodeView, resource: Resource, properties: dict[str, Json]) -> Change:
@@ -149,7 +149,7 @@ class Assessor:
 
 
 def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[str, Json]) -> None:
-    """Whether the schema allows some properties.
+    """Return True if the schema allows the properties.
 
     :raises StackValidationFailed: carries all problems; those of hidden values do not tell them.
     """

@@ -1,4 +1,4 @@
-"""What the tasks of a worker hold: the rows that were claimed for each."""
+"""The claims of the tasks of a worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TaskClaim:
     since: float
 
     def is_overdue(self, now: float) -> bool:
-        """Whether the action has taken longer than it may."""
+        """Return True if the time limit of the action is over."""
         deadline = self.claim.resource.deadline
         return deadline is not None and self.claim.at + (now - self.since) > deadline
 
@@ -38,7 +38,7 @@ class ClaimTable:
         self._given_up: WeakSet[Task] = WeakSet()
 
     def take(self, task: Task, claims: Sequence[Claim]) -> bool:
-        """A task has claimed rows. False: it was given up meanwhile, so nobody would see to what it does with them."""
+        """Note the claims of a task. False: the task was given up meanwhile, and must not use them."""
         now = self._clock()
         self._held[task] = [TaskClaim(claim, now) for claim in claims]
         return task not in self._given_up or self._held.pop(task, None) is None

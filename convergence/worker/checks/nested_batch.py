@@ -26,7 +26,7 @@ from convergence.resources.nested import NestedType
 from convergence.resources.performing import wants_snapshot_first
 from convergence.worker.attempts.attempt import Attempt, output_without_stack
 from convergence.worker.attempts.factory import Attempts
-from convergence.worker.attempts.port import Foretell, NestingPort
+from convergence.worker.attempts.port import ExpectedOutput, NestingPort
 from convergence.worker.scheduler.scheduler import Scheduler
 from convergence.worker.scheduler.turn import Turn
 
@@ -110,15 +110,21 @@ class NestedBatch:
         if len(claims) == 1 or self._draining() or task.is_unwanted:
             return {}
         with logs.masking(frozenset().union(*map(self._attempts.secrets, claims))):
-            asked = {claim.resource.id: (claim, foretell) for claim in claims for foretell in self._plain(claim, task)}
+            asked = {
+                claim.resource.id: (claim, expected_output)
+                for claim in claims
+                for expected_output in self._plain(claim, task)
+            }
             answers = self._nested.begin_together(list(asked.values())) if asked else []
         begun = {row_id: answer for row_id, answer in zip(asked, answers, strict=True) if answer is not None}
         if len(begun) < 2:
             self._paused_until = self._clock() + PAUSE_S
         return begun
 
-    def _plain(self, claim: Claim, task: Task) -> tuple[Foretell, ...]:
-        """What a resource tells in the end, if an engine may begin at once what its row was claimed for."""
+    def _plain(self, claim: Claim, task: Task) -> tuple[ExpectedOutput, ...]:
+        """Return the later output of a resource (one item), if an engine may start its nested stack at once; else
+        nothing.
+        """
         try:
             attempt = self._attempts.of(claim, task)
             return (partial(output_without_stack, attempt),) if _begins_at_once(attempt) else ()
@@ -131,7 +137,7 @@ class NestedBatch:
 
 
 def _begins_at_once(attempt: Attempt) -> bool:
-    """Whether that an engine begins it is what comes first of the action."""
+    """Return True if the start of the nested stack is the first step of the action."""
     kind, claim = attempt.kind, attempt.claim
     name = claim.step.value.lower()
     if getattr(type(kind), name, None) is not getattr(NestedType, name):

@@ -11,9 +11,8 @@ from typing import Protocol
 
 from convergence import logs
 from convergence.concurrency import StopReason, Task, TaskKilled
-from convergence.core.claim import ACTING, Claim, Step
+from convergence.core.claim import ACTING, NO_NODE, Claim, Step
 from convergence.core.handoff import Handoff
-from convergence.core.interrupt import NO_NODE
 from convergence.core.model import Action
 from convergence.core.results import End, NeedsReplacement, Parked, Postponed, Result, may_have_made
 from convergence.db.records import HeldRow
@@ -118,7 +117,7 @@ class NodeChecks:
             self._hold(self._nested_batch.claimed_with(begun.claim, turn), turn.task, turn)
 
     def interrupt(self, row: HeldRow, task: Task) -> None:
-        """Tell the type of a row, left in the middle by a stack that is at rest, that nobody waits for it."""
+        """Call `cancel` of the type for an unfinished action in a stack that is at rest."""
         if self._ports.draining():
             return
         claim = self._steps.interrupt(row)
@@ -145,7 +144,7 @@ class NodeChecks:
                     self._replace(claim.stack.id, node.traversal_id, node.number, claim.resource.id, turn)
                 self.claims.done(task, claim)
         except TaskKilled:
-            raise  # whoever killed it sees to the rows
+            raise  # the supervisor that killed it releases the rows
         except BaseException:
             for claim in self.claims.drop(task)[1:]:
                 self._let_go(claim)
@@ -158,7 +157,7 @@ class NodeChecks:
             committed = self._steps.not_begun(claim)
         except ConvergenceError as error:
             LOG.warning(
-                'This worker cannot give back %s; the sweeper takes it when it misses it: %s',
+                'Claim of %s not released, the sweeper takes over the row: %s',
                 claim.resource.name,
                 error,
             )
@@ -174,15 +173,15 @@ class NodeChecks:
         return frozenset((claim.resource.id, claim.resource.fence) for claim in claims)
 
     def unsaved(self) -> tuple[PendingResult, ...]:
-        """What actions have led to and the database has not taken yet."""
+        """The results of actions that are not stored yet."""
         return self._steps.results.unsaved()
 
     def leave_behind(self, task: Task, cancelled: Container[str]) -> None:
-        """A task was told to stop and did not: what it holds is taken from it, and what it writes late is refused.
+        """Give up a task that does not stop: its claims end, and the fences refuse its late writes.
 
-        Called by whoever supervises the task, never by itself.
+        The supervisor of the task calls this, never the task itself.
 
-        :param cancelled: the traversals that nobody wants any more; what belongs to others is given back unharmed.
+        :param cancelled: cancelled traversals. Rows of other traversals are given back in the middle of their action.
         """
         for place, claim in enumerate(self.claims.give_up(task)):
             with _bound(claim):
@@ -193,9 +192,15 @@ class NodeChecks:
 
     def _leave(self, claim: Claim, late: bool, cancelled: Container[str]) -> None:
         if self._steps.results.holds(claim):
-            LOG.warning('%s of %s has ended, its result waits for the database', claim.action, claim.resource.name)
+            LOG.warning(
+                '%s of %s has ended after it was given up; its result is stored when the database is back',
+                claim.action,
+                claim.resource.name,
+            )
             return
-        LOG.warning('%s of %s does not stop and is left behind', claim.action, claim.resource.name)
+        LOG.warning(
+            '%s of %s does not stop; giving up its thread, late results are refused', claim.action, claim.resource.name
+        )
         if not late and claim.traversal.id not in cancelled:
             self._steps.give_back(claim)
             return

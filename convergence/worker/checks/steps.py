@@ -8,16 +8,15 @@ from functools import partial
 from typing import TypeAlias
 
 from convergence import concurrency
-from convergence.core.check import begin
-from convergence.core.claim import ACTING, Claim, StepDecision, Worker
+from convergence.core.begin import begin
+from convergence.core.claim import ACTING, NO_NODE, Claim, StepDecision, Worker
 from convergence.core.effects import Decision
-from convergence.core.finish import abandon, as_claimed, finish
-from convergence.core.held import escalate, record, release
-from convergence.core.interrupt import NO_NODE, interrupt
-from convergence.core.leftover import Tracking, keep_track
-from convergence.core.lost import put_in_doubt
+from convergence.core.finish import as_claimed, finish
+from convergence.core.held import abandon, escalate, interrupt, record, release
+from convergence.core.lost_commits import put_in_doubt
 from convergence.core.model import BEGINNINGS
-from convergence.core.replace import replacement
+from convergence.core.orphans import Tracking, keep_track
+from convergence.core.replacement import replacement
 from convergence.core.results import End, Failed, NotBegun, Parked, Result
 from convergence.core.views import NodeView
 from convergence.db.records import HeldRow
@@ -31,7 +30,7 @@ from convergence.worker.checks.unsaved_results import LOST, PendingResult, Unsav
 LOG = logging.getLogger(__name__)
 
 ROUNDS = 3
-"""How often what a node wants is evaluated anew because it has changed meanwhile."""
+"""Maximum number of evaluations of a node whose inputs keep changing meanwhile."""
 NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
 """Why an action has failed whose result the database refuses for what is in it."""
 
@@ -41,7 +40,7 @@ TakeWaiting: TypeAlias = Callable[[], int | None]
 
 
 class Undecided(Conflict):
-    """Whoever holds a row may still find what was made for it: while it is held nothing can be decided."""
+    """Another worker holds the row and may still find the object of a lost result: the decision has to wait."""
 
 
 class Steps:
@@ -91,8 +90,8 @@ class Steps:
     def replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> Committed[str | None] | None:
         """Make a new row for a node.
 
-        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: whoever did,
-        casts the node that the row belongs to now.
+        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: it dispatches
+        the node that the row belongs to now.
         """
         return self._store.transact(
             OneReplacement(traversal_id, number, stack_id, resource_id),
@@ -104,12 +103,12 @@ class Steps:
     ) -> Committed[End] | None:
         """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
 
-        :param now: about what time it is by the database's clock; None: the database is asked.
+        :param now: estimate of the time by the database's clock; None: read from the database.
         :param take_waiting: gives a node of the traversal that was ready all along, if the caller goes on with one; it
             is asked where no other is known. The row of that, of the node behind the window or of one that becomes
-            ready is claimed in the same transaction, if there is something to call for it and nobody is in the way.
+            ready is claimed in the same transaction, if a type has to be called for it and no lock is in the way.
             `Committed.following` is its claim then.
-        :raises Exception: neither the result nor its object alone can be stored, whatever the state of the database.
+        :raises Exception: neither the result nor its object alone can be stored, although the database is there.
         """
         following = self._following(claim, take_waiting) if take_waiting is not None else None
         if following is not None:
@@ -120,12 +119,14 @@ class Steps:
         try:
             return self._finish(claim, result, now)
         except Exception:
-            LOG.exception('This result cannot be stored as it is: %s', PendingResult(claim, result.physical_id))
+            LOG.exception(
+                'Result refused by the database, storing the object alone: %s', PendingResult(claim, result.physical_id)
+            )
         try:
             return self._finish(claim, Failed(NOT_STORABLE, physical_id=result.physical_id))
         except Exception:
             LOG.error(
-                'This worker cannot store a result; look after the object by hand: %s',
+                'Result dropped, the database refuses it; check the object and delete it if it is not needed: %s',
                 PendingResult(claim, result.physical_id),
             )
             self.give_back(claim)
@@ -194,7 +195,7 @@ class Steps:
         return committed is not None and committed.verdict
 
     def is_wanted(self, claim: Claim) -> bool:
-        """Whether somebody waits for what a claim does; so it is assumed while the database cannot be asked."""
+        """Return True if the traversal of a claim still runs, also while the database is away."""
         try:
             committed = self._store.transact(_held(claim), lambda view: Decision(view.is_under_way))
         except ConvergenceError:
@@ -202,11 +203,11 @@ class Steps:
         return committed is not None and committed.verdict
 
     def keep_track(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> Committed[Tracking] | None:
-        """The row is somebody else's by now and the result is dropped; what was made must not be forgotten.
+        """Keep track of the object of a result that is dropped because the claim was lost.
 
         :param perhaps_made: whether there may be an object also where it has no id.
         """
-        LOG.warning('This worker drops a result of %s: somebody else holds the row by now', claim.resource.name)
+        LOG.warning('Discarding result for %s: claim lost to another worker', claim.resource.name)
         if claim.action not in BEGINNINGS:
             self._doubt(claim)
         is_news = perhaps_made if physical_id is None else physical_id != claim.resource.physical_id
@@ -229,7 +230,7 @@ class Steps:
         return committed
 
     def _doubt(self, claim: Claim) -> None:
-        """Where nobody else has the row, but the database has lost the claim, the row does not tell the truth."""
+        """Mark the row as doubtful if the database has lost the claim and no other worker holds the row."""
         committed = self.results.store(
             claim,
             None,
@@ -244,10 +245,8 @@ class Steps:
             self._store.transact(
                 HeldResource(claim.resource.id, fence=fence), lambda view: release(view, fence, self._worker)
             )
-        except Exception:  # noqa: BLE001 - whatever keeps it from being stored
-            LOG.warning(
-                'This worker cannot even give back %s; the sweeper takes it when it misses it', claim.resource.name
-            )
+        except Exception:  # noqa: BLE001 - the sweeper takes over, for any reason
+            LOG.warning('Claim of %s not released; the sweeper takes over the row', claim.resource.name)
 
 
 def _held(claim: Claim) -> HeldResource:
@@ -255,13 +254,13 @@ def _held(claim: Claim) -> HeldResource:
 
 
 def begin_alone(view: NodeView, worker: Worker, assess: Assessor) -> Decision[StepDecision] | None:
-    """What to do for a node, decided together with something else, which must not fail with it.
+    """Decide the step for a node as part of another transaction, which must not fail with it.
 
     None where it is looked at by itself.
     """
     try:
         return begin(view, worker, assess)
-    except Exception as error:  # noqa: BLE001 - whatever else is stored has nothing to do with it
+    except Exception as error:  # noqa: BLE001 - the other write must not fail with it
         LOG.debug('node %d is looked at by itself: %s', view.node.number, error)
         return None
 

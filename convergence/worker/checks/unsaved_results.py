@@ -1,4 +1,4 @@
-"""What actions have led to, until it is stored. The threads that know it hold it, however long the database is away.
+"""Results of actions, until they are stored. The thread of an action keeps its result while the database is away.
 
 While no result can be stored no row can be claimed either. So no more results wait than threads had been working.
 """
@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 V = TypeVar('V')
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
-"""How long to wait before each further attempt; the last for all that follow. Each attempt is patient itself."""
+"""Seconds before each retry; the last value holds for all further ones. Each attempt waits for the database itself."""
 
 REFUSALS = 3
 """After so many errors that have nothing to do with the state of the database, the result itself is at fault."""
@@ -34,7 +34,7 @@ LOST = 'the database has lost what was done to it last, as after a fail-over'
 """The status reason of a row whose claim the database has lost."""
 
 TOLD_EVERY_S = 60.0
-"""How often the log says that a result is still not stored."""
+"""Seconds between two log lines about a result that is not stored yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PendingResult:
 
     @override
     def __str__(self) -> str:
-        """What an operator needs in order to find the object."""
+        """The facts that an operator needs to find the object."""
         resource = self.claim.resource
         return (
             f'{self.claim.action} of {resource.name} in stack {self.claim.stack.id}: type {resource.type}, '
@@ -71,21 +71,21 @@ class UnsavedResults:
         self._unsaved: list[PendingResult] = []
 
     def unsaved(self) -> tuple[PendingResult, ...]:
-        """What is known and not stored yet, oldest first."""
+        """The results that are not stored yet, oldest first."""
         with self._lock:
             return tuple(self._unsaved)
 
     def holds(self, claim: Claim) -> bool:
-        """Whether a result for this claim is being stored."""
+        """Return True if a result for this claim waits to be stored."""
         key = (claim.resource.id, claim.resource.fence)
         return any((each.claim.resource.id, each.claim.resource.fence) == key for each in self.unsaved())
 
     def store(self, claim: Claim, physical_id: str | None, step: Callable[[], V]) -> V | None:
-        """What `step` gives, which is repeated until the database takes it, or refuses it for good.
+        """Repeat `step` until the database takes or finally refuses its write, and return its value.
 
         :param step: a transaction under the claim.
-        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: nobody
-            may ever raise the fence again, so nothing would end the wait. The row counts as lost to somebody else.
+        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: perhaps
+            no worker raises the fence again, so nothing would end the wait. The claim counts as lost.
         :raises Exception: what `step` raises again and again, and has nothing to do with the state of the database.
         """
         entry = PendingResult(claim, physical_id)
@@ -105,23 +105,19 @@ class UnsavedResults:
                 stored = step()
             except ConvergenceError as error:
                 if older.is_for_good(error):
-                    LOG.error('The database has lost the claim under which this was done, look at it: %s', entry)
+                    LOG.error('Claim lost by the database, as after a fail-over; check the object: %s', entry)
                     return None
                 if told_at is None or self._clock() - told_at >= TOLD_EVERY_S:
-                    LOG.warning(
-                        'This worker cannot store a result yet, and tries again until it can: %s (%s)', entry, error
-                    )
+                    LOG.warning('Result not stored, retrying until the database takes it: %s (%s)', entry, error)
                     told_at = self._clock()
             except Exception as error:
                 refusals += 1
                 if refusals == REFUSALS:
                     raise
-                LOG.warning(
-                    'This worker has failed to store a result, and tries again: %s (%s)', entry, error, exc_info=True
-                )
+                LOG.warning('Storing a result failed, retrying: %s (%s)', entry, error, exc_info=True)
             else:
                 if attempt:
-                    LOG.info('This worker has stored a result after %d further attempts: %s', attempt, entry)
+                    LOG.info('Result stored after %d retries: %s', attempt, entry)
                 return stored
             pause_s = PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
             self._pause(pause_s)
@@ -132,7 +128,7 @@ class UnsavedResults:
 class _OlderState:
     """For how long nothing but an older state of a row has been shown.
 
-    :ivar paused_s: what the pauses since then add up to, on whatever clock they are.
+    :ivar paused_s: sum of the pauses since then.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

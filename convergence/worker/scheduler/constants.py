@@ -27,7 +27,7 @@ THROUGHPUT_NODES = 64
 """The last nodes by which the throughput is known: eight for each of the usual eight threads."""
 
 BACKLOG_PER_THREAD = 2
-"""Waiting nodes per thread up to which this worker takes a single node without a message, whatever its throughput."""
+"""Waiting nodes per thread up to which this worker takes a single node without a message at any throughput."""
 
 NESTED_MESSAGE_NODES = 16
 """Maximum number of nodes of a nested stack in one message: one thread runs so few of them inline, one after the other.
@@ -40,7 +40,7 @@ An engine that plans for longer than half a second answers without the rest; fiv
 """
 
 NESTED_BACKLOG = 50
-"""Waiting nodes of nested stacks up to which threads start further nested stacks in batches, whatever the throughput.
+"""Waiting nodes of nested stacks up to which threads start further nested stacks in batches, at any throughput.
 
 Beyond it the nodes inside come first. Else a worker would start all nested stacks of a stack before it ran any of their
 nodes.
@@ -51,5 +51,6 @@ JAMMED_S = 2.0
 after which this worker forwards waiting nodes to workers that have room."""
 
 MAX_REDELIVERIES = 3
-"""How often workers without a free thread forward one node. After that the node waits here, or the sweeper requeues it.
+"""Maximum number of times that workers without a free thread forward one node. After that the node waits here, or the
+sweeper requeues it.
 """

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 
 from convergence.concurrency import Task, ThreadEvent
-from convergence.core.interrupt import NO_NODE
+from convergence.core.claim import NO_NODE
 from convergence.dispatch import Dispatcher
 from convergence.rpc.shares import on_behalf_of
 from convergence.worker.scheduler.constants import BACKLOG_PER_THREAD, JAMMED_S, MAX_REDELIVERIES

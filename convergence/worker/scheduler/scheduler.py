@@ -1,4 +1,4 @@
-"""Who runs the next ready node? This thread, another thread of this worker, or another worker.
+"""The scheduler of a worker: it decides who runs the next ready node.
 
 A node becomes ready when a commit finishes the last node that it requires. The scheduler decides, in this order:
 
@@ -10,7 +10,7 @@ A node becomes ready when a commit finishes the last node that it requires. The 
 3. *Another worker* runs it. While a thread is free here, every node is a message at once. While all are busy, a node
    waits for a moment, in which threads of this worker often come to it; then up to five nodes are one message
    (`flush`).
-4. *Nobody yet*: behind the dispatch window nodes wait in the database for the node before them.
+4. *No worker yet*: behind the dispatch window a node waits in the database for the node before it.
 
 Messages are hints. A node that is kept here and lost with the process is requeued by the sweeper.
 
@@ -192,7 +192,7 @@ class Scheduler:
     # --- How it decides ---------------------------------------------------------------------------------------
 
     def _must_stop(self, turn: Turn) -> bool:
-        """Return True if the thread was told to stop, or had its share while other operations wait."""
+        """Return True if the task was cancelled, or had its time while other operations wait."""
         is_slice_over = self._clock() - turn.began_at >= INLINE_SLICE_S
         return turn.task.cancelled.is_set() or (is_slice_over and self._threads.is_crowded(turn.traversal_id))
 

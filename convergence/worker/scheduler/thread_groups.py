@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
-from convergence.core.interrupt import NO_NODE
+from convergence.core.claim import NO_NODE
 from convergence.worker.scheduler.constants import JAMMED_S
 
 LOG = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A node that somebody should look at.
+    """A node that waits for a thread.
 
     :param redeliveries: how often workers without a free thread have forwarded it.
     :param project: id of the project that it is for; empty if it is not known.
@@ -34,7 +34,7 @@ class Check:
 
     @property
     def share(self) -> str:
-        """Those with whom it shares threads: the project, or else the traversal alone."""
+        """Id of the project that shares threads; the traversal if the project is not known."""
         return self.project or self.traversal_id
 
 
@@ -55,12 +55,12 @@ class Occupancy:
 
     @property
     def idle(self) -> int:
-        """How many more tasks could begin at once."""
+        """Number of further tasks that could start at once."""
         return max(0, self.threads - self.busy - self.waiting)
 
 
 CheckWork: TypeAlias = Callable[[Task], object]
-"""What a thread does for a check."""
+"""Runs a check in a thread."""
 
 
 class ThreadGroups:
@@ -98,19 +98,19 @@ class ThreadGroups:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing begins any more."""
+        """True once no further task starts."""
         return self._closed
 
     @property
     def left_behind(self) -> tuple[Task, ...]:
-        """The tasks that were given up and have not ended, whatever they wait for."""
+        """The tasks that were given up and have not ended."""
         with self._lock:
             self._left_behind = {task for task in self._left_behind if task.outcome is TaskOutcome.RUNNING}
             return tuple(self._left_behind)
 
     @property
     def stuck(self) -> int:
-        """How many of those are in a call of a resource type. The others wait for the database: that ends by itself."""
+        """Number of those tasks in a call of a resource type. The others wait for the database."""
         return sum(task.in_call for task in self.left_behind)
 
     def occupancy(self) -> Occupancy:
@@ -120,7 +120,7 @@ class ThreadGroups:
             return Occupancy(self._threads, self._running, self._waits.total(), stuck)
 
     def waiting_ahead(self) -> int:
-        """How many checks wait that go ahead of others."""
+        """Number of waiting checks that go before others."""
         with self._lock:
             return self._ahead
 
@@ -130,19 +130,19 @@ class ThreadGroups:
             return self._jammed_s()
 
     def has_room_for(self, traversal_id: str) -> bool:
-        """Whether a check of the traversal would begin at once."""
+        """Return True if a check of the traversal would start at once."""
         with self._lock:
             return self._running < self._threads or (
                 traversal_id not in self._waiting and self._may_exceed(traversal_id)
             )
 
     def is_crowded(self, traversal_id: str) -> bool:
-        """Whether a thread of the traversal that comes free is wanted for something else."""
+        """Return True if other traversals wait for a thread of this one."""
         with self._lock:
             return self._running > self._threads or any(other != traversal_id for other in self._waiting)
 
     def take_waiting(self, traversal_id: str) -> int | None:
-        """A node of the traversal that waits for a thread; whoever asks sees to it. None: none does."""
+        """Take a waiting node of the traversal out of the queue, for the caller to run; None if none waits."""
         with self._lock:
             queue = self._waiting.get(traversal_id)
             if not queue or queue[0][0].node == NO_NODE:
@@ -197,8 +197,8 @@ class ThreadGroups:
     def stop(self, traversal_id: str, grace_s: float) -> int:
         """Stop the tasks of one traversal, and forget those that wait; how many ran.
 
-        What is submitted afterwards begins: whoever wants it knows of the cancel, which is stored before anybody is
-        told. It may be what has been made ready by a task that was stopped, and has its type told in turn.
+        A check that is submitted afterwards starts: the cancel is stored before it is sent, so the check knows of it.
+        It may be a node that a stopped task made ready, whose type has to cancel in turn.
         """
         with self._lock:
             for check, _ in self._waiting.pop(traversal_id, ()):
@@ -288,7 +288,7 @@ class ThreadGroups:
             del self._waits[check.share]
 
     def _threads_of(self, traversal_id: str) -> tuple[int, int]:
-        """How many threads work for the project of a traversal that waits, and how many for itself."""
+        """Number of threads of the project of a waiting traversal, and of the traversal."""
         check, _ = self._waiting[traversal_id][0]
         return self._shares[check.share], self._groups[traversal_id][1] if traversal_id in self._groups else 0
 

@@ -51,7 +51,9 @@ class Timers:
             call()
 
     def stop(self) -> None:
-        """Make the calls that are due, and none of the others: who is told of a node before its time drops it."""
+        """Make the calls that are due, and drop the others: a node that is dispatched before its time is dropped
+        anyway.
+        """
         with self._lock:
             self._stopped = True
             rest, self._due = self._due, []
@@ -80,4 +82,4 @@ class Timers:
             try:
                 call()
             except Exception:
-                LOG.exception('What was to be done at this time has failed')
+                LOG.exception('A timer call failed; the sweeper finds what it was to do')

@@ -10,10 +10,10 @@ from convergence.core.claim import StepDecision
 
 @dataclass(slots=True)
 class Turn:
-    """What one thread of a worker runs, node after node (an inline chain). The scheduler changes it.
+    """The inline chain of one thread: node after node of one operation. The scheduler changes it.
 
     :param node: number of the node that the thread runs now.
-    :param task: what runs in the thread. A task that was told to stop runs no further node.
+    :param task: what runs in the thread. A cancelled task runs no further node.
     :param began_at: when the turn began, on the clock of the process.
     :param nodes_left: how many nodes the thread may run after this one.
     :param claimed: the step of this node, if its row was claimed by the commit that finished the node before.

@@ -1,1 +1,1 @@
-"""What a worker repairs, stops and removes with each heartbeat."""
+"""Repair, stop and remove: the work of a worker that follows each heartbeat."""

@@ -1,4 +1,4 @@
-"""What a worker looks after with each heartbeat: every message may have been lost, and every thread may be stuck."""
+"""Work that follows each heartbeat: any message may have been lost, and any thread may be stuck."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from enum import StrEnum
 from functools import partial
 
 from convergence.concurrency import StopReason
-from convergence.core.claim import Worker
+from convergence.core.claim import NO_NODE, Worker
 from convergence.core.failure import nobody_waits_for
 from convergence.core.held import release
-from convergence.core.interrupt import NO_NODE
 from convergence.core.model import TraversalStatus
 from convergence.core.rows import Traversal
 from convergence.db.ports import Ports
@@ -48,14 +47,14 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceSettings:
-    """How a worker looks after things.
+    """Settings of the work that follows a heartbeat.
 
     :param worker: whose rows are looked at.
     :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
         than a sweep: as long as engines, the broker and other workers do their part, the only such nodes are those that
         wait for a thread of a worker that has more than it can begin. None: this worker does nothing unasked.
     :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
-    :param max_stuck_threads: as many stuck threads make the process worn: it has to be started anew.
+    :param max_stuck_threads: number of stuck threads at which the process is DEGRADED and must be restarted.
     """
 
     worker: Worker
@@ -76,16 +75,16 @@ def do_each(*tasks: Callable[[], object]) -> None:
         except DatabaseUnavailable:
             raise
         except Conflict as error:
-            LOG.info('This worker leaves its task %s for the next heartbeat: %s', name, error)
+            LOG.info('Heartbeat task %s postponed to the next heartbeat: %s', name, error)
         except Exception:
-            LOG.exception('This worker has failed in its task %s', name)
+            LOG.exception('Heartbeat task %s failed, retrying with the next heartbeat', name)
 
 
 def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None:
     """For how long a node has to be ready before a worker takes it unasked; None: it takes none.
 
     While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
-    its nodes as told with each sweep. So these are taken between two sweeps, too.
+    its nodes as dispatched with each sweep. So this worker takes such nodes between two sweeps, too.
 
     :param older_than_s: while messages come.
     """
@@ -163,14 +162,14 @@ class Maintenance:
         return any(each.kind == 'worker' and each.is_up and each.has_room for each in others)
 
     def give_back_forgotten(self) -> None:
-        """Give back rows that nobody works on here.
+        """Release claims of this worker for which no task runs.
 
         A row counts as forgotten when no task works on it and it is seen so twice in a row under the same fence.
         """
         held = {(resource.id, resource.fence) for resource in self._ports.roster.held_by(self._settings.worker.id)}
         forgotten = held - self._checks.holding()
         for resource_id, fence in sorted(forgotten & self._forgotten):
-            LOG.warning('This worker gives back resource %s, on which it does not work', resource_id)
+            LOG.warning('Releasing stale claim on resource %s: no task is running for it', resource_id)
             self._give_back(resource_id, fence)
         self._forgotten = frozenset(forgotten)
 
@@ -208,11 +207,11 @@ class Maintenance:
     def stop_overdue(self) -> None:
         """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
         for task, claim in self._checks.claims.overdue():
-            LOG.warning('This worker stops %s of %s, whose time is over', claim.action, claim.resource.name)
+            LOG.warning('Stopping %s of %s: its time limit is over', claim.action, claim.resource.name)
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
 
     def interrupt_left(self) -> None:
-        """Tell the types of what is still under way, in stacks that are at rest, that nobody waits for it."""
+        """Call `cancel` of types for actions that are still under way in stacks at rest."""
         idle = self._groups.occupancy().idle
         if self._settings.older_than_s is None or not idle or self._groups.is_closed:
             return
@@ -224,13 +223,13 @@ class Maintenance:
         self._silence = self._quiet_rounds = 0
 
     def help_out(self) -> None:
-        """Take nodes that nobody was told of for long: broker and engines may all be away, the rows are not."""
+        """Take nodes that have been READY for long: broker and engines may be away, the rows are not."""
         older_than_s, idle = self._older_than_s, self._groups.occupancy().idle
         if older_than_s is None or not idle or self._groups.is_closed:
             return
         found = self._ports.sweeps.undispatched(older_than_s, idle, self._settings.worker.window)
         if found:
-            LOG.info('This worker takes %d nodes that nobody has begun for %g s', len(found), older_than_s)
+            LOG.info('Taking %d nodes that have been READY for %g s without a worker', len(found), older_than_s)
         for node in found:
             if node.phase in LAST:
                 self._dispatcher.conclude([(node.traversal_id, node.number)])

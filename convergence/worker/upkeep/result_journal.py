@@ -1,4 +1,4 @@
-"""What a worker has stored lately: it can still tell after the database has lost it, and have the rows mended."""
+"""The journal of recent results: a worker repairs rows by it after the database has lost commits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from itertools import islice
 
 from typing_extensions import override
 
-from convergence.core import lost
+from convergence.core import lost_commits
 from convergence.core.claim import Claim
 from convergence.core.effects import Decision, InsertEvents
-from convergence.core.leftover import Tracking
 from convergence.core.model import BEGINNINGS, Action
+from convergence.core.orphans import Tracking
 from convergence.core.rows import Event, Resource, Traversal
 from convergence.core.views import PlanView
 from convergence.db.repositories.witness import LostCommits
@@ -30,18 +30,18 @@ from convergence.worker.checks.unsaved_results import LAGS_AT_MOST_S, LOST
 LOG = logging.getLogger(__name__)
 
 MOST_ACTIONS = 2000
-"""How many results are remembered, the newest."""
+"""Maximum number of results in the journal; the newest stay."""
 SLACK_S = 60.0
 """An action may have begun so long before the time whose commits are lost."""
 MOST_LOSSES = 10
-"""So many losses are remembered, the newest."""
+"""Maximum number of losses that are remembered; the newest stay."""
 LOOKS_AT = 3
-"""So many of the newest results are looked up in turn, until a row is found: others may have been removed since."""
+"""Maximum number of the newest results that are read until a row is found: rows may have been removed since."""
 
 
 SURE_AFTER = 5
 """A newest result that so many looks in turn have seen need not be looked for again: each of them follows a heartbeat.
-Whatever loses that result later loses several heartbeats with it, which `convergence.db.repositories.witness` notices.
+A later loss of that result also loses several heartbeats, which `convergence.db.repositories.witness` notices.
 """
 
 
@@ -52,7 +52,7 @@ class FinishedAction:
     :param claim: under which it was carried out.
     :param physical_id: of its object, where there is one.
     :param perhaps_made: whether it is a creation that may have made an object, with or without an id.
-    :param is_dropped: whether its result was refused, as somebody else had the row by then.
+    :param is_dropped: True if its result was refused because the claim was lost.
     """
 
     claim: Claim
@@ -82,7 +82,7 @@ class FinishedAction:
 class LostAction:
     """An action that the database may have lost.
 
-    :ivar reason: what people are told of it.
+    :ivar reason: text for events and status.
     :ivar is_told: whether an event of its stack says so.
     :ivar is_certain: whether its row was seen in a state from before, and could not be mended yet.
     """
@@ -145,17 +145,19 @@ class ResultJournal:
         self._done.append(FinishedAction(claim, physical_id or claim.resource.physical_id, perhaps_made))
 
     def tell(self, loss: LostCommits) -> None:
-        """The database has lost what was committed in that time. The log is told at once, `mend` does the rest."""
+        """Note that the database has lost the commits of a time span. Logged at once; `mend` does the rest."""
         for done in [done for done in list(self._done) if _from(loss) <= done.at <= loss.until]:
-            LOG.warning('Stack %s: %s may be lost in the database, %s', done.stack_id, done, loss)
+            LOG.warning(
+                'Stack %s: result of %s may be lost in the database, its row is repaired: %s', done.stack_id, done, loss
+            )
             self._lost.append(LostAction(done, _reason(loss, done), is_certain=done.is_dropped))
             self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))
         self._losses.append(loss)
 
     def dropped(self, claim: Claim, is_certain: bool) -> None:
-        """Something was done to an object, and its result refused, for the row is somebody else's by now.
+        """Note an action whose result was refused because the claim was lost.
 
-        Whoever has taken the row from a worker goes on with the action. But whoever has it because the database has
+        A worker that took the row over continues with the action. But a worker that has it because the database has
         lost the claim does not know of it: then the row is put in doubt as soon as it rests.
 
         :param is_certain: whether the claim is known to be lost. Otherwise that may be found out later, with the loss.
@@ -169,10 +171,10 @@ class ResultJournal:
         else:
             self._done.append(done)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """See whether the database still knows the newest results; to be called with each heartbeat.
 
-        What nobody else could notice: a loss of less than the time between two heartbeats. A server that only lags
+        Nothing else notices a loss of less than the time between two heartbeats. A server that only lags
         shows an older state too, but not for long.
 
         :raises DatabaseUnavailable: the database cannot be reached.
@@ -194,18 +196,20 @@ class ResultJournal:
         elif self._clock() - self._older_since >= LAGS_AT_MOST_S:
             self._older_since = None
             loss = LostCommits(claim.at, max(done.at for done in list(self._done)))
-            LOG.error('The database has lost what this worker has stored %s, as after a fail-over', loss)
+            LOG.error(
+                'Commits of this process lost by the database %s, as after a fail-over; their rows are repaired', loss
+            )
             self.tell(loss)
 
     @property
     def is_mending(self) -> bool:
-        """Whether anything that was lost has still to be told or mended."""
+        """True if a lost result has still to be reported or repaired."""
         return bool(self._lost)
 
     def mend(self) -> None:
         """Tell the stacks what they may have lost, and bring their rows up to what is known here.
 
-        What cannot be done now is done at the next call: `look` comes before it.
+        What cannot be done now is done at the next call: `check` comes before it.
         """
         left = [self._lost.popleft() for _ in range(len(self._lost))]
         for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_told):
@@ -214,10 +218,10 @@ class ResultJournal:
             try:
                 is_mended = self._mend(each)
             except ConvergenceError as error:
-                LOG.warning('Stack %s: %s is not mended yet: %s', each.done.stack_id, each.done, error)
+                LOG.warning('Stack %s: row of %s not repaired yet, retrying: %s', each.done.stack_id, each.done, error)
                 is_mended = False
             except Exception:
-                LOG.exception('Stack %s: this worker has failed to mend %s', each.done.stack_id, each.done)
+                LOG.exception('Stack %s: repairing the row of %s failed, retrying', each.done.stack_id, each.done)
                 is_mended = False
             if not is_mended:
                 self._lost.append(each)
@@ -229,7 +233,11 @@ class ResultJournal:
         committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, lost_action=lost_action))
         if committed is None or committed.verdict is Tracking.LOST:
             if done.claim.action is not Action.DELETE and done.physical_id is not None:
-                LOG.error('Stack %s is not known any more, look after the object of %s', done.stack_id, done)
+                LOG.error(
+                    'Stack %s does not exist any more; check the object and delete it if it is not needed: %s',
+                    done.stack_id,
+                    done,
+                )
             return True
         self._dispatcher.attend(committed)
         lost_action.is_certain = committed.verdict is Tracking.HELD
@@ -237,15 +245,15 @@ class ResultJournal:
 
     def _decide(self, view: PlanView, lost_action: LostAction) -> Decision[Tracking]:
         done = lost_action.done
-        if done.claim.action in BEGINNINGS or lost.is_unknown(view, done.claim, done.physical_id):
-            return lost.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
-        return lost.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
+        if done.claim.action in BEGINNINGS or lost_commits.is_unknown(view, done.claim, done.physical_id):
+            return lost_commits.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
+        return lost_commits.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
 
     def _tell(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
         try:
             self._store.transact(StackAlone(stack_id), partial(self._events, told=lost_of_stack))
         except ConvergenceError as error:
-            LOG.warning('Stack %s: that it has lost results cannot be stored yet: %s', stack_id, error)
+            LOG.warning('Stack %s: event about lost results not stored yet, retrying: %s', stack_id, error)
         else:
             for each in lost_of_stack:
                 each.is_told = True

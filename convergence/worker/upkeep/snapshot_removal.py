@@ -1,4 +1,4 @@
-"""Deletes what resource types keep for snapshots that nobody wants any more."""
+"""Deletes the data of resource types for snapshots that were deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from convergence import logs
 from convergence.concurrency import Task, TaskKilled
-from convergence.core.interrupt import NO_NODE
+from convergence.core.claim import NO_NODE
 from convergence.core.rows import SnapshotItem
 from convergence.credentials.model import Credentials
 from convergence.db.ports import ReaderPort, SnapshotsPort
@@ -25,7 +25,7 @@ from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 LOG = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 10
-"""What is taken at a time."""
+"""Maximum number of items that are taken at a time."""
 
 
 class SnapshotRemoval:
@@ -56,7 +56,7 @@ class SnapshotRemoval:
         self._rows.remove_empty()
 
     def _delete(self, item: SnapshotItem, task: Task) -> None:
-        """Have one thing deleted. What fails is tried again later: whoever asked does not wait for it."""
+        """Delete one item. A deletion that fails is retried later; no operation waits for it."""
         if self._groups.is_closed:
             return
         with logs.masking(secret_properties(self._registry, item.type, item.properties)):
@@ -84,7 +84,7 @@ class SnapshotRemoval:
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything at all; it must not end the worker
             LOG.warning(
-                'This worker cannot delete yet what is kept of %s for snapshot %s: %s',
+                'Snapshot data of %s not deleted for snapshot %s, retrying: %s',
                 item.name,
                 item.snapshot_id,
                 error,

@@ -90,7 +90,7 @@ class Bridged:
             self._tries = []  # no data at all would not be stored
 
     def found_again(self) -> None:
-        """Go on with the object that a creation which was cut off has made."""
+        """Continue with the object of an interrupted creation."""
 
     def keep_in_row(self, key: str, value: bool = True) -> None:
         """Have a key in the stored private data from now on, until the action is done."""
@@ -128,7 +128,7 @@ class Bridged:
         return dict(self._kept)
 
     def data_set(self, key: str, value: Any, redact: bool = False) -> None:
-        """Keep something; all of it is sealed. While the object gives way it is stored at once, and only once."""
+        """Store private data, sealed. During a release for a replacement it is stored at once, and only once."""
         if not self._gives:
             self._kept[key] = value
         elif key not in self._given:

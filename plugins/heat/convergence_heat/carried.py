@@ -34,7 +34,7 @@ def carried(value: Any, what: str) -> Json:
     if type(value).__module__ == progress.__name__:
         return {f'{_MARK}progress': type(value).__name__, 'state': carried(vars(value), what)}
     raise FinalFailure(
-        f'{what} is a {type(value).__module__}.{type(value).__qualname__}, which no other worker can go on with'
+        f'{what} is a {type(value).__module__}.{type(value).__qualname__}, which no other worker can continue with'
     )
 
 

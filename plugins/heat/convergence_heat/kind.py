@@ -276,7 +276,7 @@ class HeatType(ResourceType[Any]):
                 there = BY_KEY[self.name](at_work.seeker(), given)
                 if there is None and self.name in NAMED:
                     return None
-                # A repeated creation makes the same: its object cannot be told from that of another row.
+                # A repeated creation has the same effect: its object is indistinguishable from that of another row.
                 step = 'again' if there is None else 'take'
                 return InProgress({'step': step}, there, poll_after_s=0.0)
             there = call.physical_id or found(at_work.seeker(), self.name, call, given)
@@ -292,7 +292,7 @@ class HeatType(ResourceType[Any]):
             return InProgress({'step': step}, there, poll_after_s=0.0)
 
     def _taken(self, at_work: Operation, there: str) -> Answer:
-        """Go on with an object that has our key: it is ours, if the key was free before we made one."""
+        """Continue with an object that has our key: it is ours if the key was free before our creation."""
         one = at_work.one
         if not at_work.call.data.get(_LOOKED):
             raise FinalFailure(

@@ -20,7 +20,7 @@ Ask = Callable[[str], Any]
 """Returns the JSON at an address of a service; None if there is nothing."""
 
 Look = Callable[[Ask, str, Any], Any]
-"""The answer that a request to an address, with a body, might have had; None: it was refused for another reason."""
+"""The answer that a request to an address, with a body, would return; None: it was refused for another reason."""
 
 
 def answer_of(action: Action, method: str, url: str, body: Any, ask: Ask) -> Any:

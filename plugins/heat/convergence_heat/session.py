@@ -49,7 +49,7 @@ class Doings:
 
     :ivar made: number of objects that services have confirmed to have made.
     :ivar unsure: True if a request may have made an object without a confirmation.
-    :ivar retry_after_s: seconds that an overloaded service wants to be left alone.
+    :ivar retry_after_s: seconds after which an overloaded service accepts a retry.
     :ivar in_vain: True if a request found a service down or overloaded. It need not be the last one: clients continue,
         and then take a missing answer for a wrong value.
     :ivar requests: number of requests.

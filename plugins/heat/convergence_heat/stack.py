@@ -147,7 +147,7 @@ class EngineCalls:
 
     @contextmanager
     def ignore_error_by_name(self, name: str) -> Any:
-        """Go on behind the block after an error of that name."""
+        """Continue after the block if an error of that name occurs."""
         try:
             yield
         except Exception as error:

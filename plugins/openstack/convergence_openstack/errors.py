@@ -24,7 +24,7 @@ _ADVICE = {
     404: 'something that it needs is not there; see that the ids and names in its properties exist',
     409: 'something else has it, or is being changed; remove that or wait, and update the stack',
 }
-_QUOTA = 'raise the quota, or remove what is not needed'
+_QUOTA = 'raise the quota, or delete unused objects'
 
 
 def status_of(error: Exception) -> int | None:

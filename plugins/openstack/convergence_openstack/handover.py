@@ -26,7 +26,7 @@ def give(task: Task) -> None:
     for port_id in going:
         detach(task, port_id)
     if going:
-        raise TransientFailure(f'{task.call.name}: the server has not let go of its ports yet')
+        raise TransientFailure(f'{task.call.name}: the server has not released its ports yet')
     for port_id, _ in _own(task.data[HAD]):
         task.cloud.ask('network', 'PUT', f'/ports/{port_id}', {'port': {'fixed_ips': []}})
 

@@ -32,7 +32,7 @@ def entries(given: Mapping[str, Any]) -> list[Entry]:
 
 
 def allocation(given: Mapping[str, Any]) -> str | None:
-    """``none`` or ``auto``, where Nova is to see to its networks; None: they are named."""
+    """``none`` or ``auto`` if Nova manages the networks; None: the template names them."""
     told = [each['allocate_network'] for each in given.get('networks') or () if each and each.get('allocate_network')]
     if told:
         return str(told[0])

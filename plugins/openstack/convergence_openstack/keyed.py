@@ -150,7 +150,7 @@ class KeyedType(CloudType):
         return task.saw(self.there(task, task.object_id) or {})
 
     def taken(self, task: Task) -> Answer:
-        """Go on with an object that was found."""
+        """Continue with a found object."""
         return self.waited(task, self.shown(task), 0)
 
     def _make_keyed(self, task: Task) -> Answer:

@@ -102,7 +102,7 @@ def test_whether_something_was_made_is_not_known_behind_other_errors(cloud, monk
 def test_a_quota_is_waited_for_and_the_text_says_what_to_do(cloud):
     cloud.refuses.append((409, {}, 'Quota exceeded for resources: network'))
     thing = Thing('OS::Neutron::Net')
-    with pytest.raises(TransientFailure, match=r'Quota exceeded .* \(raise the quota, or remove what is not needed\)'):
+    with pytest.raises(TransientFailure, match=r'Quota exceeded .* \(raise the quota, or delete unused objects\)'):
         thing.kind.create(thing.call)
 
 

@@ -191,12 +191,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_modes(group: argparse._ArgumentGroup) -> None:
     modes = group.add_mutually_exclusive_group()
-    modes.add_argument('--order', action='store_true', help='one event at a time, as the prototype did')
-    modes.add_argument('--seed', type=_natural, metavar='N', help='the random schedule of this seed')
-    modes.add_argument('--seeds', type=_range, metavar='A:B', help='the random schedules of the seeds from A to B - 1')
-    modes.add_argument('--explore', action='store_true', help='every schedule, no state twice, up to a bound')
-    modes.add_argument('--schedule', type=_schedule, metavar='LIST', help='one schedule, as a failure prints it')
-    modes.add_argument('--real', action='store_true', help='on real processes, broker and database')
+    modes.add_argument('--order', action='store_true', help='run one event at a time, as the prototype did')
+    modes.add_argument('--seed', type=_natural, metavar='N', help='run the random schedule of this seed')
+    modes.add_argument('--seeds', type=_range, metavar='A:B', help='run the random schedules of seeds A to B - 1')
+    modes.add_argument('--explore', action='store_true', help='run every schedule, no state twice, up to a bound')
+    modes.add_argument('--schedule', type=_schedule, metavar='LIST', help='run one schedule, as a failure prints it')
+    modes.add_argument('--real', action='store_true', help='run on real processes, a broker and a database')
 
 
 def _add_going_on(group: argparse._ArgumentGroup) -> None:
@@ -207,14 +207,14 @@ def _add_going_on(group: argparse._ArgumentGroup) -> None:
         type=_positive,
         default=RunPlan().max_inline_nodes,
         metavar='N',
-        help='nodes that a thread of a worker looks at one after the other (1: each is a message)',
+        help='nodes that a thread of a worker runs one after the other; 1: one message per node',
     )
     group.add_argument(
         '--window',
         type=_positive,
         default=RunPlan().window,
         metavar='N',
-        help=f'nodes of a stack of which workers are told at once ({RunPlan().window})',
+        help=f'ready nodes of a stack that are dispatched at a time ({RunPlan().window})',
     )
 
 
@@ -224,14 +224,14 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         type=_range,
         default=range(0),
         metavar='A:B',
-        help='also programs made up by chance, those of the numbers from A to B - 1; one of them is called random:N',
+        help='also random programs, numbers A to B - 1; random:N names one of them',
     )
     group.add_argument(
         '--trees',
         type=_range,
         default=range(0),
         metavar='A:B',
-        help='also programs about stacks in stacks, made up by chance; one of them is called tree:N',
+        help='also random programs about nested stacks; tree:N names one of them',
     )
     _add_stores(group)
     group.add_argument('--engines', type=_positive, metavar='N', help='engine processes (2; explore: 1)')
@@ -239,66 +239,51 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         '--grain',
         choices=[grain.value for grain in Grain],
-        help='others may go on at every step (default), or only between transactions (default of --explore)',
+        help='processes take turns at every step (default), or only between transactions (default of --explore)',
     )
-    group.add_argument('--threads', type=_positive, default=RunPlan().threads, metavar='N', help='of each worker (8)')
+    group.add_argument(
+        '--threads', type=_positive, default=RunPlan().threads, metavar='N', help='threads per worker (8)'
+    )
     _add_going_on(group)
     _add_faults(group)
     group.add_argument(
         '--alternate',
         action='store_true',
-        help='every other seed (the even ones) without faults; two of four seeds with a message for each node; of the '
-        'others every other two with a window of two nodes',
+        help='run even seeds without faults, two of four seeds with a message for each node, and half of the others '
+        'with a window of two nodes',
     )
-    group.add_argument('--time', type=_seconds, metavar='S', help='go on with further seeds for so many seconds')
+    group.add_argument('--time', type=_seconds, metavar='S', help='run further seeds for S seconds')
     group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
-    group.add_argument('--story', choices=[form.value for form in Form], help='tell what happened, in this form')
-    group.add_argument('--states', type=_positive, default=20_000, metavar='N', help='bound of --explore')
+    group.add_argument('--story', choices=[form.value for form in Form], help='print the story of the run in this form')
+    group.add_argument('--states', type=_positive, default=20_000, metavar='N', help='most states of --explore')
     group.add_argument(
         '--choices', type=_positive, default=10_000, metavar='N', help='explore departures at the first N choices only'
     )
 
 
+RATES = {
+    '--drop': 'rate of lost messages, 0 to 1',
+    '--double': 'rate of messages delivered twice',
+    '--crash': 'rate of points at which a process dies',
+    '--freeze': 'rate of points at which a process freezes for a while',
+    '--no-answer': 'rate of points at which the answer of a transaction is lost',
+    '--outage': 'rate of sweeps in which broker or database are away',
+    '--lag': 'rate of transactions and queries that read rows of some commits ago',
+    '--lose-commits': 'rate of points at which the database loses its last commits',
+    '--drift': 'rate of points at which an object changes, breaks or vanishes outside of its stack; adds observers',
+}
+"""Help of the options for faults."""
+
+
 def _add_faults(group: argparse._ArgumentGroup) -> None:
-    group.add_argument('--drop', type=_rate, default=0.0, metavar='RATE', help='of messages that are lost, 0 to 1')
-    group.add_argument('--double', type=_rate, default=0.0, metavar='RATE', help='of messages delivered once more')
-    group.add_argument('--crash', type=_rate, default=0.0, metavar='RATE', help='of points at which a process dies')
-    group.add_argument(
-        '--freeze', type=_rate, default=0.0, metavar='RATE', help='of points at which a process stands still'
-    )
-    group.add_argument(
-        '--no-answer', type=_rate, default=0.0, metavar='RATE', help='of points at which a transaction loses its answer'
-    )
-    group.add_argument(
-        '--outage', type=_rate, default=0.0, metavar='RATE', help='of sweeps in which broker or database go away'
-    )
-    group.add_argument(
-        '--lag',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='of transactions and questions that are shown the rows as they were some commits ago',
-    )
-    group.add_argument(
-        '--lose-commits',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='of points at which the database goes back to what it was some commits ago',
-    )
-    group.add_argument(
-        '--drift',
-        type=_rate,
-        default=0.0,
-        metavar='RATE',
-        help='of points at which somebody else changes, spoils or removes an object; then there are observers',
-    )
+    for option, text in RATES.items():
+        group.add_argument(option, type=_rate, default=0.0, metavar='RATE', help=text)
     group.add_argument(
         '--most-crashes',
         type=_natural,
         default=Faults().most_crashes,
         metavar='N',
-        help='in one run; as many standstills, and as many outages (3)',
+        help='most crashes in one run; also most freezes and most outages (3)',
     )
 
 
@@ -308,13 +293,13 @@ def _add_stores(group: argparse._ArgumentGroup) -> None:
         type=_range,
         default=range(0),
         metavar='A:B',
-        help='also storms, made up by chance: many operations before any is done; one of them is called storm:N',
+        help='also storms: random programs with many operations at a time; storm:N names one of them',
     )
     group.add_argument(
         '--store',
         choices=['memory', 'sqlite', *SERVERS],
         default='memory',
-        help='where rows are kept; on a server (--database-url) real threads have transactions open at once, and '
+        help='the store of the rows; on a server (--database-url) real threads have concurrent transactions, and '
         'no run can be repeated exactly',
     )
 
@@ -324,10 +309,10 @@ def _add_real(group: argparse._ArgumentGroup) -> None:
         '--database-url',
         default=os.environ.get(URL_VARIABLE, ''),
         metavar='URL',
-        help=f'of an empty database, also for --store postgresql and mariadb; or {URL_VARIABLE} in the environment. '
+        help=f'URL of an empty database, also for --store postgresql and mariadb; or set {URL_VARIABLE}. '
         'Default of --real: an SQLite file of its own',
     )
-    group.add_argument('--transport-url', default='', metavar='URL', help='of a broker; --real needs one')
+    group.add_argument('--transport-url', default='', metavar='URL', help='URL of a broker; --real needs one')
 
 
 def _natural(text: str) -> int:

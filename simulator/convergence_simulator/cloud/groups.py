@@ -1,4 +1,4 @@
-"""Groups, and what scales them: the types of production, on the simulated clock."""
+"""Groups and the policies that scale them: the types of production, on the simulated clock."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from convergence_simulator.cloud.trees import COUNTED, FOR_EVER_S, GROUP, POLICY
 
 
 class SimulatedGroup(AutoScalingGroup):
-    """As many members as signals have led to."""
+    """A group whose size is set by signals."""
 
-    untold_s = FOR_EVER_S  # as of all simulated stacks
+    untold_s = FOR_EVER_S  # as for all simulated stacks
 
 
 class SimulatedCountedGroup(ResourceGroup):
-    """As many members as its template says, but for those that were asked to go."""
+    """A group whose size is set by its template, without the members that a user has removed."""
 
     untold_s = FOR_EVER_S
 
@@ -31,7 +31,7 @@ class SimulatedPolicy(ScalingPolicy):
 
     @override
     def create(self, call: Call[Any]) -> Answer:
-        """It has no address, and so no key that would be another one in each run."""
+        """Create the policy without an address: an address has a key, which would be different in each run."""
         return Done(call.resource_id)
 
 
@@ -40,6 +40,6 @@ GROUPS: Mapping[str, tuple[str, type[ResourceType[Any]]]] = {
     'CountedGroup': (COUNTED, SimulatedCountedGroup),
     'Policy': (POLICY, SimulatedPolicy),
 }
-"""What scenarios call them, the names of the types, and these."""
+"""For each name in scenarios: the name of the resource type, and its class."""
 WITH_MEMBERS = frozenset({'Group', 'CountedGroup'})
-"""Those of them that are groups."""
+"""Names, in scenarios, of the types that have members."""

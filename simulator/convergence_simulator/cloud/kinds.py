@@ -13,7 +13,7 @@ from convergence_simulator.cloud.trees import STACK, SimulatedStack
 
 
 def registry(reality: Reality) -> Registry:
-    """All types on one reality."""
+    """Return the registry of all types, which use one reality."""
     types: dict[str, ResourceType[Any]] = {kind.type_name: kind(reality) for kind in SORTS.values()}
     types |= {type_name: kind() for type_name, kind in GROUPS.values()}
     return Registry({**types, STACK: SimulatedStack()})

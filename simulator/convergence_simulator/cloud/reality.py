@@ -1,4 +1,4 @@
-"""A cloud that exists only here: what is really there, and how its services behave."""
+"""A simulated cloud: the objects that really exist, and the behaviour of its services."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from convergence.values import replace
 TYPE = 'Convergence::Simulated::Thing'
 """The resource type of most scenarios; `convergence_simulator.cloud.sorts` has the others."""
 NOBODY = ''
-"""In place of a stack: an object that belongs to no stack, or does not any more."""
+"""In place of the id of a stack: the object belongs to no stack, or no longer does."""
 
 
 class PhysicalId(str):
-    """A physical id. Scenarios also know it as the attribute of a row."""
+    """A physical id. In scenarios it also has an attribute, as a row does."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class PhysicalId(str):
 
 
 class Harm(StrEnum):
-    """What somebody else does to an object: changes a property, makes it useless, or removes it."""
+    """Changes of an object by an outsider: a property changes, the object becomes unusable, or it is removed."""
 
     CHANGED = 'CHANGED'
     ILL = 'ILL'
@@ -38,19 +38,19 @@ class Harm(StrEnum):
 
 @dataclass(eq=False)
 class PhysicalObject:
-    """One thing that exists.
+    """One object that exists.
 
-    :ivar properties: what it was made with, or changed to.
-    :ivar asleep: whether it is suspended; then it cannot be changed.
-    :ivar kind: the resource type that made it.
-    :ivar made_at: when that was, on the simulated clock.
-    :ivar key: what its type has called it.
-    :ivar ill: whether it is of no use any more.
-    :ivar before: what whoever changed it last said that it had been before, where that is not so.
-    :ivar was: what it really was then.
-    :ivar has_address: whether it is reached under its name; of some types only one object of a name is.
-    :ivar denied: whether the creation that made it has promised that nothing was made. Then whoever asks for it is told
-        of it, however new it is: a type may be wrong about one of the two, not about both.
+    :ivar properties: properties from its creation or its last update.
+    :ivar asleep: True while it is suspended; then it cannot be changed.
+    :ivar kind: the resource type that created it.
+    :ivar made_at: time of its creation on the simulated clock.
+    :ivar key: the key that its type has chosen.
+    :ivar ill: True if it is unusable.
+    :ivar before: properties that the last update assumed, if they were wrong; otherwise None.
+    :ivar was: its real properties at that time.
+    :ivar has_address: True if it is reachable under its name; of some types only one object of a name is.
+    :ivar denied: True if its creation reported that no object was created. Then a search finds the object at any age: a
+        type may be wrong about one of the two, not about both.
     """
 
     id: str
@@ -71,9 +71,9 @@ class PhysicalObject:
 
 @dataclass(frozen=True, slots=True)
 class HarmedObject:
-    """An object to which somebody else has done something.
+    """An object that an outsider has changed.
 
-    :param left: the properties with which its stack has left it.
+    :param left: the properties that its stack set last.
     """
 
     thing: PhysicalObject
@@ -82,7 +82,7 @@ class HarmedObject:
 
 
 class Question(StrEnum):
-    """What a service is asked besides actions."""
+    """Calls to a service that are no actions."""
 
     FIND = 'FIND'
     OBSERVE = 'OBSERVE'
@@ -91,7 +91,7 @@ class Question(StrEnum):
 
 
 class Mishap(StrEnum):
-    """What an action of a resource, or a question, may do instead of simply succeeding."""
+    """Ways in which an action of a resource, or another call, may fail."""
 
     FAILS = 'FAILS'
     RAISES = 'RAISES'
@@ -108,15 +108,15 @@ class Mishap(StrEnum):
 
 @dataclass
 class Behaviour:
-    """How a resource behaves.
+    """The behaviour of a resource.
 
-    :ivar takes_s: how long each action takes, in seconds of virtual time.
-    :ivar every_s: how often it wants to be asked meanwhile; None for once, at the end.
-    :ivar mishap: what goes wrong, in the action `action` only if that is given.
-    :ivar after: how many times the action succeeds before that.
-    :ivar times: how often it goes wrong; None for always.
-    :ivar blocks_s: how long a call that blocks does not return; None for ever.
-    :ivar lies_s: how long a service that lies does not know of an object that was made.
+    :ivar takes_s: duration of each action, in seconds of virtual time.
+    :ivar every_s: seconds between polls of an action; None for one poll at the end.
+    :ivar mishap: the failure; it affects only the action `action` if that is given.
+    :ivar after: number of successful actions before the first failure.
+    :ivar times: number of failures; None for no limit.
+    :ivar blocks_s: seconds for which a call blocks; None for ever.
+    :ivar lies_s: age, in seconds, at which a lying service knows a new object.
     """
 
     takes_s: float = 0.0
@@ -131,25 +131,25 @@ class Behaviour:
 
 @dataclass
 class Reality:
-    """Everything that really exists, and how often anything was done.
+    """The objects that really exist, and counts of all actions.
 
-    :ivar answers: how a resource behaves when it is asked a question.
-    :ivar kept: what was kept of an object: properties by the snapshot's id and the object's.
-    :ivar untold: objects that nobody can know of: their type cannot find them, and the user was told so.
-    :ivar told_gone: ids of objects of which somebody was told that they do not exist any more.
-    :ivar mishaps: how often anything has gone wrong.
-    :ivar vanished: whether somebody else has removed anything.
-    :ivar mended: whether nothing goes wrong any more, not even what was going to.
-    :ivar late: what was done last to each object by somebody who had lost its row by then: no service can refuse it.
-    :ivar too_late: keys of two rows: the deletion of the first could begin before it was known that there is the
-        second, which was built on it.
-    :ivar harmed: the objects to which somebody else has done something since their stacks have left them, by id.
-    :ivar ever_harmed: ids of all objects to which anything was ever done.
-    :ivar harmed_again: names of resources, with their types, to whose objects the same is done again, whenever a stack
-        has made or changed them.
-    :ivar pause: called where a call to a real service could be interrupted.
-    :ivar block: called where a call does not return for so many seconds, or (None) ever, whatever is asked of it.
-    :ivar changed: called after each change with what was done and to which object.
+    :ivar answers: behaviour of a resource in calls that are no actions.
+    :ivar kept: properties that snapshots contain, by the ids of snapshot and object.
+    :ivar untold: objects that are untracked: their type cannot find them, and an event has reported that to the user.
+    :ivar told_gone: ids of objects that a call has reported as not existing.
+    :ivar mishaps: number of all failures.
+    :ivar vanished: True if an outsider has removed an object.
+    :ivar mended: True if nothing fails any more, including actions in progress.
+    :ivar late: the last action on each object by a process that had lost its row; no service can refuse it.
+    :ivar too_late: ids of two rows: the deletion of the first could begin before the second, which depends on it, was
+        known.
+    :ivar harmed: objects that an outsider has changed since the last action of their stacks, by id.
+    :ivar ever_harmed: ids of all objects that were ever changed by an outsider.
+    :ivar harmed_again: names and types of resources whose objects the outsider changes again after each creation or
+        update.
+    :ivar pause: called at points where a call to a real service could be interrupted.
+    :ivar block: called where a call blocks, with the seconds or None for ever.
+    :ivar changed: called after each change with the action and the object.
     """
 
     objects: dict[str, PhysicalObject] = field(default_factory=dict)
@@ -174,17 +174,17 @@ class Reality:
     changed: Callable[[Action, PhysicalObject], None] = lambda action, thing: None
 
     def resources_by_logical_name(self, name: str) -> dict[str, PhysicalObject]:
-        """The objects of a resource name, by physical id."""
+        """Return the objects of a resource name, by physical id."""
         return {PhysicalId(key): thing for key, thing in self.objects.items() if thing.name == name}
 
     def all_resources(self) -> dict[str, PhysicalObject]:
-        """All objects, by physical id."""
+        """Return all objects, by physical id."""
         return {PhysicalId(key): thing for key, thing in self.objects.items()}
 
     def create(
         self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE
     ) -> PhysicalObject:
-        """Make an object."""
+        """Create an object."""
         number = sum(self.made.values()) + 1
         thing = PhysicalObject(
             f'{name}-{number}', name, stack_id, token, dict(properties), kind=kind, made_at=self.now()
@@ -196,16 +196,16 @@ class Reality:
         return thing
 
     def goes_wrong(self, name: str, action: Action) -> Mishap | None:
-        """Count an action of a resource, and tell what goes wrong with it this time."""
+        """Count an action of a resource, and return the failure that it has this time, or None."""
         behaviour = self.behaviours.get(name)
         if behaviour is None or behaviour.mishap is None or behaviour.action not in (None, action):
             return None
         return self._counted(name, action, behaviour)
 
     def ask(self, name: str, question: Question) -> float:
-        """Somebody asks a question of a resource, and it may behave in any way.
+        """Count a call that is no action; it may fail in any way.
 
-        :returns: for how many seconds after they were made objects are not known to whoever answers.
+        :returns: age, in seconds, at which the called service knows an object.
         """
         self.pause(question.lower())
         behaviour = self.answers.get((name, question))
@@ -236,39 +236,39 @@ class Reality:
         return behaviour.mishap
 
     def behave(self, name: str, behaviour: Behaviour) -> None:
-        """From now on a resource behaves like that."""
+        """Set the behaviour of a resource in actions, from now on."""
         self.behaviours[name] = behaviour
         for key in [key for key in self.counts if key[0] == name and (name, key[1]) not in self.answers]:
             del self.counts[key]
 
     def answer(self, name: str, question: Question, behaviour: Behaviour) -> None:
-        """From now on a resource behaves like that when it is asked."""
+        """Set the behaviour of a resource in another call, from now on."""
         self.answers[name, question] = behaviour
         self.counts.pop((name, question), None)
 
     def behaves_well(self) -> None:
-        """Nothing goes wrong any more, and nothing has."""
+        """Stop all failures, and reset their counts."""
         self.behaviours.clear()
         self.answers.clear()
         self.harmed_again.clear()
         self.mishaps, self.vanished, self.mended = 0, False, True
 
     def clear(self) -> None:
-        """Nothing exists, nothing ever did."""
+        """Remove all objects and all records of them."""
         for kept in (self.objects, self.behaviours, self.counts, self.made, self.answers, self.kept):
             kept.clear()
 
     def vanish(self, name: str) -> None:
-        """Somebody else removes the objects of a resource name."""
+        """Remove the objects of a resource name, as an outsider."""
         self.vanished = True
         for key in self.resources_by_logical_name(name):
             self.mishaps += 1
             del self.objects[key]
 
-    # --- what somebody else does ------------------------------------------------------------------------------
+    # --- changes by an outsider -------------------------------------------------------------------------------
 
     def harm(self, thing: PhysicalObject, harm: Harm) -> None:
-        """Somebody else does something to an object. One without a property that can be changed falls ill instead."""
+        """Change an object, as an outsider. An object without a changeable property becomes unusable instead."""
         known = self.harmed.get(thing.id)
         left = known.left if known is not None else dict(thing.properties)
         names = sorted(name for name, value in thing.properties.items() if '!' not in name and value is not None)
@@ -279,12 +279,12 @@ class Reality:
         elif harm is Harm.ILL or not names:
             thing.ill, harm = True, Harm.ILL
         else:
-            # Never the same value twice: nobody may take what is there for what he has seen before.
+            # Each value is new, so that an observation never mistakes it for an earlier one.
             thing.properties = {**thing.properties, names[0]: f'changed {self.mishaps} times'}
         self.harmed[thing.id] = HarmedObject(thing, Harm.ILL if thing.ill and harm is Harm.CHANGED else harm, left)
 
     def left(self, thing: PhysicalObject) -> None:
-        """A stack has made or changed an object; what was done to it before does not show any more."""
+        """Record that a stack created or updated an object. This overwrites earlier changes by an outsider."""
         if thing.ill:
             self.harmed[thing.id] = HarmedObject(thing, Harm.ILL, dict(thing.properties))
         else:
@@ -294,7 +294,7 @@ class Reality:
             self.harm(thing, again)
 
     def as_left(self, keys: Collection[str]) -> Reality:
-        """What would be there, had nobody done anything to some objects."""
+        """Return the cloud as it would be without an outsider's changes of these objects."""
         if not keys:
             return self
         harmed = {key: self.harmed[key] for key in keys}
@@ -303,10 +303,10 @@ class Reality:
 
 
 def is_of(row: Resource, thing: PhysicalObject) -> bool:
-    """Whether a row is that of an object: made under its token, or named by it."""
+    """Return True if the row has created the object with its token, or names it."""
     return row.token == thing.token if row.token is not None else row.physical_id == thing.id
 
 
 def may_find(row: Resource, thing: PhysicalObject) -> bool:
-    """Whether what a row knows leads to an object: its token, and the key that was chosen for it, if there is one."""
+    """Return True if the row can find the object: by its token, and by the chosen key if there is one."""
     return is_of(row, thing) and thing.key in ('', row.data.get('key'))

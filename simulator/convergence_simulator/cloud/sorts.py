@@ -1,7 +1,7 @@
-"""The resource types of the simulated cloud: one for each sort of service that there is.
+"""The resource types of the simulated cloud, one for each sort of service.
 
-Services differ in what can be asked of them after a crash: some find an object by its token, some refuse a second
-creation under one token, some do neither; some show what is there, some do not; some name their objects late, or never.
+Services offer different help after a crash. Some find an object by its token; some refuse a second creation with the
+same token; some do neither. Some let objects be observed, some do not. Some report the id of an object late, or never.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ from convergence_simulator.cloud.things import Thing, ThingProperties
 
 
 class Unfindable(Thing):
-    """Nobody can ask for what was made under a token; what has an id can be looked at."""
+    """Cannot find an object by its token; an object with a known id can be observed."""
 
     type_name = 'Convergence::Simulated::Unfindable'
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
 
 class Blind(Unfindable):
-    """Nothing can be asked at all."""
+    """Offers no query at all."""
 
     type_name = 'Convergence::Simulated::Blind'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Nobody can tell."""
+        """Return None: objects are not observable."""
         return None
 
 
 class Unobservable(Thing):
-    """Finds by token what it cannot look at."""
+    """Finds objects by token, but cannot observe them."""
 
     type_name = 'Convergence::Simulated::Unobservable'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Nobody can tell."""
+        """Return None: objects are not observable."""
         return None
 
 
 class Enforced(Unfindable):
-    """The service answers a second creation under one token with the object of the first."""
+    """Answers a second creation with the same token with the object of the first one; cannot find objects by token."""
 
     type_name = 'Convergence::Simulated::Enforced'
     token_enforced = True
@@ -75,7 +75,7 @@ class Enforced(Unfindable):
 
 
 class Both(Thing):
-    """Finds what was made under a token, and makes nothing else under it."""
+    """Finds objects by token, and creates only one object with each token."""
 
     type_name = 'Convergence::Simulated::Both'
     token_enforced = True
@@ -89,35 +89,35 @@ class Both(Thing):
 
 
 class EnforcedBlind(Enforced):
-    """Of its objects nothing is known but what creating them again tells."""
+    """Offers no query: only a second creation with the same token returns the object."""
 
     type_name = 'Convergence::Simulated::EnforcedBlind'
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """Nobody can tell."""
+        """Return None: objects are not observable."""
         return None
 
 
 class Cancellable(Thing):
-    """Stops what it is doing when it is told to."""
+    """Stops an action in progress on request."""
 
     type_name = 'Convergence::Simulated::Cancellable'
 
     @override
     def cancel(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> None:
-        """What was made so far stays; nothing more happens to it."""
+        """Stop the action. The object stays in its present state."""
         self._reality.ask(call.name, Question.CANCEL)
 
 
 class Keeper(Thing):
-    """Keeps copies of its objects."""
+    """Keeps copies of its objects for snapshots."""
 
     type_name = 'Convergence::Simulated::Keeper'
 
     @override
     def snapshot(self, call: Call[ThingProperties], snapshot_id: str) -> Answer:
-        """Under one id there is one copy of an object, however often it is asked for."""
+        """Copy the object. Repeated calls with the same id create one copy only."""
         mishap = self._begin(call, Action.SNAPSHOT)
         thing = self._existing(call)
         self._reality.kept[snapshot_id, thing.id] = dict(thing.properties)
@@ -132,20 +132,20 @@ class Keeper(Thing):
 
 
 class Listener(Thing):
-    """Is up when somebody has said so."""
+    """Completes its creation when it receives a signal."""
 
     type_name = 'Convergence::Simulated::Listener'
     takes_signals = True
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Make it, and wait."""
+        """Create the object, and wait for a signal."""
         answer = super().create(call)
         return InProgress({'listens': True}, call.physical_id or answer.physical_id, poll_after_s=30.0)
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Done when a signal has come."""
+        """Return `Done` after a signal has arrived."""
         if not progress.get('listens'):
             return super().poll(call, action, progress)
         self._reality.pause('poll')
@@ -155,19 +155,19 @@ class Listener(Thing):
 
 
 class NamedLater(Thing):
-    """Says only when it is made which object it is."""
+    """Reports the id of an object only at the end of its creation."""
 
     type_name = 'Convergence::Simulated::NamedLater'
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Begin to make it."""
+        """Begin the creation without an id."""
         answer = super().create(call)
         return replace(answer, physical_id=None) if isinstance(answer, InProgress) else InProgress({}, poll_after_s=1.0)
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Now it has an id."""
+        """Return the id at the end of the creation."""
         answer = super().poll(call, action, progress)
         if action is not Action.CREATE or isinstance(answer, InProgress):
             return answer
@@ -175,19 +175,19 @@ class NamedLater(Thing):
 
 
 class EnforcedLater(NamedLater, Enforced):
-    """The same, and it cannot be asked for: only another creation under its token leads to it, in its time."""
+    """Reports the id late, and cannot find objects: only a second creation with the same token returns the id."""
 
     type_name = 'Convergence::Simulated::EnforcedLater'
 
 
 class Chosen(Thing):
-    """Its objects have keys of its own choice, and are asked for by these alone: each is recorded before it is used."""
+    """Chooses a key for each object, which is the only way to find it. The key is recorded before it is used."""
 
     type_name = 'Convergence::Simulated::Chosen'
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Choose, record, make."""
+        """Choose and record a key, then create the object."""
         if 'key' in call.data:
             return super().create(call)
         data = {'key': f'{call.token} {self._reality.now()}'}
@@ -206,24 +206,24 @@ class Chosen(Thing):
 
 
 class Prepared(Chosen):
-    """The same, in a step of its own before the creation."""
+    """Chooses the key in a separate step before the creation."""
 
     type_name = 'Convergence::Simulated::Prepared'
 
     @override
     def prepare(self, call: Call[ThingProperties]) -> Mapping[str, Json]:
-        """Choose."""
+        """Choose the key."""
         self._reality.pause('prepare')
         return {'key': f'{call.token} {self._reality.now()}'}
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Make what was chosen."""
+        """Create the object with the chosen key."""
         return Thing.create(self, call)
 
 
 class Exclusive(Thing):
-    """There can be one object only of a name: the old one has to go before another one is made."""
+    """Allows one object of a name only: the old object must be deleted before the new one is created."""
 
     type_name = 'Convergence::Simulated::Exclusive'
     delete_before_create = True
@@ -232,14 +232,14 @@ class Exclusive(Thing):
     def _make(self, call: Call[ThingProperties]) -> PhysicalObject:
         for other in self._reality.objects.values():
             if (other.kind, other.name, other.stack_id) == (self.type_name, call.name, call.stack_id):
-                # One that is of no use any more, and was to be retained, stays in the way of its replacement.
+                # An unusable object that was retained blocks its replacement.
                 self._reality.mishaps += other.ill
                 raise ForeignObject(f'{other.id} has the name already')
         return super()._make(call)
 
 
 class Addressed(Thing):
-    """Only one object of a name can have the address, and is of no use without: the one before gives it up first."""
+    """Gives an address to one object of a name, and an object needs it: the old object must release it first."""
 
     type_name = 'Convergence::Simulated::Addressed'
     _taken: type[Exception] = TransientFailure
@@ -251,13 +251,13 @@ class Addressed(Thing):
 
     @override
     def update(self, call: Call[ThingProperties]) -> Answer:
-        """Change it in place; whatever had happened to it, it is reached again afterwards."""
+        """Update in place, and take the address back if it was lost."""
         self._take(call)
         return super().update(call)
 
     @override
     def release_for_replacement(self, call: Call[ThingProperties]) -> None:
-        """It is not reached any more."""
+        """Release the address."""
         self._begin(call, Action.UPDATE)
         thing = self._existing(call)
         call.record(data={'has': 'an address'})
@@ -267,7 +267,7 @@ class Addressed(Thing):
 
     @override
     def reclaim(self, call: Call[ThingProperties]) -> None:
-        """It is reached again."""
+        """Take the address back."""
         self._begin(call, Action.UPDATE)
         self._take(call)
         self._reality.pause('took back')
@@ -286,9 +286,9 @@ class Addressed(Thing):
 
 
 class EnforcedAddressed(Addressed):
-    """The same, and nobody can ask for it: only a second creation under its token tells what was made.
+    """Has addresses, and cannot find objects: only a second creation with the same token returns the object.
 
-    Where another one has the address, that says that there is nothing under the token.
+    If another object has the address, no object was created with the token.
     """
 
     type_name = 'Convergence::Simulated::EnforcedAddressed'
@@ -297,7 +297,7 @@ class EnforcedAddressed(Addressed):
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
     @override
@@ -309,18 +309,18 @@ class EnforcedAddressed(Addressed):
 
 
 class Nameless(Thing):
-    """What it makes has no id: it is asked for by its token."""
+    """Creates objects without id, which are found by their token."""
 
     type_name = 'Convergence::Simulated::Nameless'
 
     @override
     def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """It is there, or it is not."""
+        """Return `Done` without an id if the object exists, None otherwise."""
         return Done() if super().find(call) is not None else None
 
     @override
     def reference_id(self, call: Call[ThingProperties]) -> str | None:
-        """What the rules of the simulator know it by."""
+        """Return the id that the rules of the simulator use."""
         return self._of_token(call).id
 
     @override
@@ -339,25 +339,25 @@ class Nameless(Thing):
 
 
 class Traceless(Nameless):
-    """What it makes has no id, and nobody can ask for it before it is known to be there."""
+    """Creates objects without id, and cannot find an object until its creation is known to have succeeded."""
 
     type_name = 'Convergence::Simulated::Traceless'
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
 
 class EnforcedNameless(Nameless):
-    """What it makes has no id; nobody can ask for it, and a second creation under its token makes nothing."""
+    """Creates objects without id, and cannot find them; a second creation with the same token creates nothing."""
 
     type_name = 'Convergence::Simulated::EnforcedNameless'
     token_enforced = True
 
     @override
     def implements(self, hook: str) -> bool:
-        """As if `find` were not written."""
+        """Return False for `find`, as if the type had no such method."""
         return hook != 'find' and super().implements(hook)
 
     @override
@@ -376,16 +376,16 @@ SORTS: Mapping[str, type[Thing]] = {
         *(Both, EnforcedBlind, EnforcedLater, EnforcedNameless, EnforcedAddressed),
     )
 }
-"""The types, as scenarios call them."""
+"""The types, by their names in scenarios."""
 ENFORCED = frozenset(
     kind.type_name for kind in SORTS.values() if kind.token_enforced and kind.implements is not Thing.implements
 )
-"""Names of types whose objects nobody can ask for, but that make nothing twice under one token."""
+"""Names of types that cannot find objects, but create only one object with each token."""
 NEVER_FOUND = frozenset({Unfindable.type_name, Blind.type_name, Traceless.type_name})
-"""Names of types whose objects nobody can ask for: whether an interrupted creation made one cannot be known."""
+"""Names of types that cannot find objects: the result of an interrupted creation stays unknown."""
 WITHOUT_ID = frozenset({Nameless.type_name, Traceless.type_name, EnforcedNameless.type_name})
 """Names of types whose objects have no id."""
 ADDRESSED = frozenset({Addressed.type_name, EnforcedAddressed.type_name})
-"""Names of types of which only one object of a name can have its address."""
+"""Names of types that give an address to one object of a name."""
 UNSEEN = frozenset({Blind.type_name, Unobservable.type_name, EnforcedBlind.type_name, *WITHOUT_ID})
-"""Names of types at whose objects no observer can look."""
+"""Names of types whose objects cannot be observed."""

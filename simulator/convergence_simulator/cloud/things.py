@@ -29,13 +29,13 @@ from convergence_simulator.cloud.reality import NOBODY, TYPE, Behaviour, Mishap,
 
 @dataclass(frozen=True)
 class ThingProperties:
-    """Whatever the scenario says."""
+    """Any properties."""
 
     values: dict[str, Json] = remaining(description='Any property.')  # noqa: RUF009 - makes a field
 
 
 class AtRest(ResourceType[ThingProperties]):
-    """What is done to an object as it is; how an action begins and ends is told below."""
+    """Actions that do not change the properties of an object. Subclasses define how an action begins and ends."""
 
     _reality: Reality
     _begin: Callable[[Call[ThingProperties], Action], Mishap | None]
@@ -44,18 +44,18 @@ class AtRest(ResourceType[ThingProperties]):
 
     @override
     def check(self, call: Call[ThingProperties]) -> Answer:
-        """It has to be there."""
+        """Require that the object exists."""
         mishap = self._begin(call, Action.CHECK)
         return self._end(call, mishap, self._existing(call).id)
 
     @override
     def suspend(self, call: Call[ThingProperties]) -> Answer:
-        """From now on it cannot be changed."""
+        """Suspend the object; it cannot be changed from now on."""
         return self._rest(call, Action.SUSPEND, asleep=True)
 
     @override
     def resume(self, call: Call[ThingProperties]) -> Answer:
-        """From now on it can be changed."""
+        """Resume the object; it can be changed again."""
         return self._rest(call, Action.RESUME, asleep=False)
 
     def _rest(self, call: Call[ThingProperties], action: Action, *, asleep: bool) -> Answer:
@@ -68,7 +68,7 @@ class AtRest(ResourceType[ThingProperties]):
 
 
 class Thing(AtRest):
-    """An object in the simulated cloud. A property whose name has a ``!`` in it cannot be changed in place."""
+    """An object in the simulated cloud. A property with a ``!`` in its name cannot be changed in place."""
 
     Properties = ThingProperties
     Attributes = AnyAttribute
@@ -79,14 +79,15 @@ class Thing(AtRest):
 
     @override
     def create(self, call: Call[ThingProperties]) -> Answer:
-        """Make it; the id is known when the call returns, so a crash in between loses it."""
+        """Create the object. Its id is known when the call returns, so a crash before that loses the id."""
         reality = self._reality
         mishap = self._begin(call, Action.CREATE)
         thing = self._make(call)
         reality.pause('created')
         self._linger(call, mishap)
         if mishap is Mishap.FAILS_SILENTLY:
-            # Only who can be asked may get this wrong: the engine asks once. Others must say that they do not know.
+            # Only a type with `find` may deny the creation wrongly, because the engine searches once. Other types must
+            # report an unknown outcome.
             tells = self.implements('find') and (call.name, Question.FIND) not in reality.answers
             error = FinalFailure if tells else OutcomeUnknown
             thing.denied = tells
@@ -95,7 +96,7 @@ class Thing(AtRest):
 
     @override
     def update(self, call: Call[ThingProperties]) -> Answer:
-        """Change it in place."""
+        """Update the object in place."""
         mishap = self._begin(call, Action.UPDATE)
         thing = self._existing(call)
         if thing.asleep:
@@ -113,7 +114,7 @@ class Thing(AtRest):
 
     @override
     def delete(self, call: Call[ThingProperties]) -> Answer:
-        """Remove it."""
+        """Delete the object."""
         mishap = self._begin(call, Action.DELETE)
         thing = self._existing(call)
         behaviour = self._reality.behaviours.get(call.name)
@@ -129,7 +130,7 @@ class Thing(AtRest):
 
     @override
     def poll(self, call: Call[ThingProperties], action: Action, progress: Mapping[str, Json]) -> Answer:
-        """Done when its time has come; not while it hangs."""
+        """Return `Done` after the duration of the action; never for an action that hangs."""
         self._reality.pause('poll')
         until, now = progress.get('until'), self._reality.now()
         behaviour = self._reality.behaviours.get(call.name)
@@ -151,7 +152,7 @@ class Thing(AtRest):
 
     @override
     def find(self, call: Call[ThingProperties]) -> Answer | None:
-        """The object that was made under the token."""
+        """Return the object that was created with the token."""
         unknown_s = self._reality.ask(call.name, Question.FIND)
         for thing in self._reality.objects.values():
             is_known = thing.denied or self._reality.now() - thing.made_at >= unknown_s
@@ -161,7 +162,7 @@ class Thing(AtRest):
 
     @override
     def observe(self, call: Call[ThingProperties]) -> Observed | None:
-        """What is there."""
+        """Return the properties of the object."""
         unknown_s = self._reality.ask(call.name, Question.OBSERVE)
         thing = self._existing(call)
         if self._reality.now() - thing.made_at < unknown_s:
@@ -170,14 +171,14 @@ class Thing(AtRest):
 
     @override
     def needs_replacement(self, call: Call[ThingProperties]) -> bool:
-        """Whether a property with a ``!`` changes."""
+        """Return True if a property with a ``!`` in its name changes."""
         before = call.previous.values if call.previous is not None else {}
         after = call.properties.values
         return any('!' in name and before.get(name) != after.get(name) for name in {*before, *after})
 
     @override
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
-        """Attributes mirror properties."""
+        """Return the property of this name."""
         self._reality.ask(call.name, Question.ATTRIBUTE)
         thing = self._reality.objects.get(call.physical_id or '')
         of_others = thing is not None and thing.stack_id == NOBODY
@@ -206,7 +207,7 @@ class Thing(AtRest):
         return mishap
 
     def _linger(self, call: Call[ThingProperties], mishap: Mishap | None) -> None:
-        """What was asked for is done, but the call does not return yet."""
+        """Block the call after the action is done, if the mishap says so."""
         if mishap is Mishap.BLOCKS_AFTERWARDS:
             self._reality.block(self._reality.behaviours[call.name].blocks_s)
 

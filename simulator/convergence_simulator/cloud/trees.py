@@ -26,32 +26,32 @@ POLICY = 'Convergence::Simulated::Policy'
 NESTING = frozenset({STACK, GROUP, COUNTED})
 """The types whose objects are stacks."""
 TEMPLATE = 'template'
-"""The property that says what is in a nested stack, as text: what it refers to is inside of it."""
+"""Property with the template of a nested stack as text. References in it are inside the nested stack."""
 FOR_EVER_S = 1e6
-"""A time, in seconds, that no run lasts."""
+"""A time, in seconds, that is longer than any run."""
 
 
 class SimulatedStack(NestedType[ThingProperties]):
-    """A stack. Its other properties make it depend on what they refer to, and are nothing else."""
+    """A nested stack. Its other properties only make it depend on the resources to which they refer."""
 
     Properties = ThingProperties
     Attributes = AnyAttribute
-    untold_s = FOR_EVER_S  # nobody looks who was not told: that news is lost is found out about
+    untold_s = FOR_EVER_S  # no poll without a notification: a run has to notice a lost one
 
     @override
     def wanted(self, call: Call[ThingProperties], context: NestingContext) -> DesiredStack:
-        """What its template says."""
+        """Return the template of the nested stack."""
         document: dict[str, Json] = json.loads(str(call.properties.values[TEMPLATE]))
         return DesiredStack(document)
 
     @override
     def attribute(self, call: Call[ThingProperties], name: str) -> Json:
-        """Attributes mirror properties."""
+        """Return the property of this name."""
         return call.properties.values.get(name)
 
 
 def child_of(tables: Tables, row: Resource) -> Stack | None:
-    """The stack that is the object of a row, if it lives."""
+    """Return the stack that is the object of a row, unless it is deleted."""
     if row.type not in NESTING or row.token is None:
         return None
     stack = tables.stack.get(row.token)
@@ -59,6 +59,6 @@ def child_of(tables: Tables, row: Resource) -> Stack | None:
 
 
 def children(tables: Tables, stack_id: str) -> Mapping[str, Stack]:
-    """The living stacks that are nested in one, by the names of the resources that they are."""
+    """Return the nested stacks that are not deleted, by the names of their resources."""
     rows = [row for row in tables.resource.values() if row.stack_id == stack_id]
     return {row.name: child for row in rows if (child := child_of(tables, row)) is not None}

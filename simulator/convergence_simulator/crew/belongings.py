@@ -1,7 +1,7 @@
-"""What of a cloud belongs to whom, as the commits of many threads tell it, in whatever order they come.
+"""Tracks the stack to which each object belongs, from the commits of many threads, in any order.
 
 In a simulated world `convergence_simulator.rules.objects` and `convergence_simulator.rules.checker` know the rows
-before and after each commit. Here only what whoever commits has seen is known.
+before and after each commit. Here only the rows that the committing thread has read are known.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from convergence.core import effects
-from convergence.core.adoption import is_adopted
 from convergence.core.claim import StepDecision
 from convergence.core.effects import Decision
 from convergence.core.model import Action, DeletionPolicy
+from convergence.core.object_state import is_adopted
 from convergence.core.rows import Resource, Traversal
 from convergence.db.ports import ReaderPort
 from convergence.values import replace
@@ -26,9 +26,9 @@ from convergence_simulator.rules.objects import UNKNOWN
 
 
 class Belongings:
-    """Notes in the reality what only commits tell: which objects were let go of, and which were changed too late.
+    """Records facts about objects that only commits reveal: released objects, and objects that were changed too late.
 
-    :param reader: of the rows as they are.
+    :param reader: reads the committed rows.
     :ivar left_stacks: see `convergence_simulator.world.place.WatchedPlace`.
     """
 
@@ -39,7 +39,7 @@ class Belongings:
         self.left_stacks: set[str] = set()
 
     def committed(self, decision: Decision[Any], view: Any) -> None:
-        """A thread, this one, has committed what it decided about what it had seen."""
+        """Record a commit of the current thread: its decision and the rows that it had read."""
         verdict = decision.verdict
         if isinstance(verdict, StepDecision) and verdict.claim is not None:
             self._claimed.set(verdict.claim.resource)
@@ -56,12 +56,12 @@ class Belongings:
                         definition = effect.changes.get('definition', row.definition)
                         self._takes_over(replace(row, definition=definition), physical_id)
                 case effects.InsertResources() if not adopts:
-                    # Rows of objects of which somebody heard late, whether they still exist or not.
+                    # Rows of objects that were reported late; the objects may exist or not.
                     made = [row.physical_id for row in effect.resources if row.physical_id is not None]
                     self._reality.late.update(dict.fromkeys(made, Action.CREATE))
 
     def _goes(self, row: Resource, traversal: Traversal | None) -> None:
-        """A row is gone. Does its object stay on purpose?"""
+        """Release the object of a removed row if the object stays on purpose."""
         left = traversal is not None and (traversal.retains or row.id in traversal.left_rows)
         if row.type in NESTING and left and row.token is not None:
             self.left_stacks.add(row.token)
@@ -73,13 +73,13 @@ class Belongings:
                 thing.stack_id = NOBODY
 
     def _takes_over(self, row: Resource, physical_id: str) -> None:
-        """An object that was offered to a stack belongs to it from now on."""
+        """Assign an adopted object to its stack."""
         thing = self._reality.objects.get(physical_id)
         if thing is not None and thing.stack_id == NOBODY and not is_adopted(row):
             thing.stack_id = row.stack_id
 
     def happened(self, action: Action, thing: PhysicalObject) -> None:
-        """A thread, this one, has done something to an object: too late, if its row was taken away before."""
+        """Record that the current thread changed an object; it was too late if the thread had lost the row."""
         held = self._claimed.get()
         row = self._reader.resource(held.id) if held is not None else None
         if held is not None and (row is None or (row.owner, row.fence) != (held.owner, held.fence)):
@@ -88,7 +88,7 @@ class Belongings:
             self._reality.late.pop(thing.id, None)
 
     def set_aside(self, tables: Tables) -> None:
-        """Of some objects nobody can know, and an event has said so: those are not expected to be removed."""
+        """Mark objects that no call can find and that an event has reported: their removal is not expected."""
         rows = tables.resource.values()
         for thing in self._reality.objects.values():
             if thing.kind not in NEVER_FOUND or any(is_of(row, thing) for row in rows):
@@ -101,7 +101,7 @@ class Belongings:
 
 
 def _rows_of(view: Any, resource_id: str) -> Iterator[Resource]:
-    """A row as a view shows it, if it does."""
+    """Yield the row with this id if the view contains it."""
     for row in (getattr(view, 'resource', None), *getattr(view, 'resources', ())):
         if row is not None and row.id == resource_id:
             yield row

@@ -1,8 +1,8 @@
-"""Engines and workers in real threads, on a real database server: which of them goes first is for the server to say.
+"""Engines and workers in real threads, on a real database server, which decides the order of transactions.
 
 The code is that of production, with its own statements and locks; only the cloud and the messages are simulated. A seed
-decides which messages are lost or doubled and where threads linger inside their transactions, so that several are open
-at once; it does not repeat a run.
+decides about lost and doubled messages and about the places at which threads pause inside their transactions, so that
+several transactions are open at once. The seed does not repeat a run exactly.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from convergence_simulator.world.world import Context
 
 BEAT_S, LEASE_S, UNATTENDED_S, STOP_S = 0.3, 3.0, 1.5, 10.0
 SETTLES_S = 60.0 / SPEED
-"""For how long a creation that was cut off may still make something; scenarios wait for it."""
+"""Seconds for which an interrupted creation may still create an object; scenarios wait for it."""
 
 
 @dataclass(eq=False)
 class CrewEngine:
-    """An engine."""
+    """An engine process."""
 
     store: CrewStore
     parts: EngineParts
@@ -60,7 +60,7 @@ class CrewEngine:
 
 @dataclass(eq=False)
 class CrewWorker:
-    """A worker. `timers` holds what it has set itself to do later, and when."""
+    """A worker process. `timers` contains its scheduled calls with their times."""
 
     store: CrewStore
     service: WorkerService
@@ -70,7 +70,7 @@ class CrewWorker:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a crew is put together. See `convergence_simulator.runs.plan.RunPlan`."""
+    """Options of a crew. See `convergence_simulator.runs.plan.RunPlan`."""
 
     seed: int = 0
     faults: Faults = NONE
@@ -82,10 +82,10 @@ class Order:
 
 
 class Crew:
-    """All processes of one run, each with threads, a store and connections of its own.
+    """All processes of one run, each with its own threads, store and connections.
 
     :param database: an empty database with the newest schema.
-    :ivar lost: whether anything was lost or has died so far; then the sweepers have work.
+    :ivar lost: True after the first loss or crash; from then on the sweepers have work.
     """
 
     def __init__(self, database: Database, order: Order) -> None:
@@ -185,7 +185,7 @@ class Crew:
             worker.service.reconcile()
 
     def _loop(self, store: CrewStore, turn: Callable[[], None]) -> None:
-        """What a process does by itself, again and again, until it is dead or all is over."""
+        """Call `turn` again and again in a new thread, until the process is dead or the run is over."""
 
         def loop() -> None:
             try:
@@ -194,7 +194,7 @@ class Crew:
                         turn()
             except Gone:
                 pass
-            except Exception as error:  # noqa: BLE001 - nobody reads a log; the run is to fail
+            except Exception as error:  # noqa: BLE001 - no operator reads a log here; the run has to fail
                 self.ledger.note('error', f'{type(error).__name__}: {error}')
 
         start_thread('crew', loop)
@@ -213,11 +213,14 @@ class Crew:
     # --- messages ---------------------------------------------------------------------------------------------
 
     def can_send(self) -> bool:
-        """The broker is there, whatever becomes of what it takes."""
+        """Return True: the broker is never away, but it loses messages."""
         return True
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
-        """One of the workers looks at a node; or none, or two. None where all of them end: each would pass it on."""
+        """Let one worker check a node; by chance no worker or two.
+
+        No worker does after the end: each would forward the node to another one.
+        """
         for _ in range(0 if self._over.is_set() else self._copies()):
             worker = self.workers[self.moments.below(len(self.workers))]
             if not worker.store.dead:
@@ -225,19 +228,19 @@ class Crew:
         return True
 
     def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
-        """The same of some nodes."""
+        """Send the message for each of several nodes."""
         sent = [self.check_resource(traversal_id, node) for node in nodes]
         return all(sent)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
-        """All workers stop working on a traversal."""
+        """Let all workers stop working on a traversal."""
         if self._copies():
             for worker in self.workers:
                 worker.service.cancel(None, stack_id, traversal_id)
         return True
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
-        """One of the engines, in a thread of its own, sees to a traversal of which a node has failed."""
+        """Let one of the engines settle a traversal after a failed node, in a separate thread."""
         engine = self.engine()
 
         def settle() -> None:
@@ -258,14 +261,14 @@ class Crew:
             return 0
         return 2 if self.moments.happens(self._order.faults.double) else 1
 
-    # --- what a scenario does to it ---------------------------------------------------------------------------
+    # --- control by a scenario --------------------------------------------------------------------------------
 
     def engine(self) -> CrewEngine:
-        """One of the engines."""
+        """Return one of the engines, by chance."""
         return self.engines[self.moments.below(len(self.engines))]
 
     def crash(self, kind: str) -> None:
-        """One process, the oldest, is gone, and another one takes its place."""
+        """Kill the oldest process of this kind, and start another one in its place."""
         self.lost = True
         if kind == 'engine':
             self.engines.pop(0).store.dead = True
@@ -274,13 +277,13 @@ class Crew:
             self._replace(self.workers[0])
 
     def freeze(self, kind: str, duration_s: float) -> None:
-        """One process, the oldest, stands still for a while."""
+        """Let the oldest process of this kind stand still for a while."""
         self.lost = True
         process: CrewEngine | CrewWorker = self.engines[0] if kind == 'engine' else self.workers[0]
         process.store.frozen_until = time.monotonic() + duration_s
 
     def _accident(self, worker: CrewWorker) -> None:
-        """A worker is about to begin a transaction: does it die here, or stand still within its lease or beyond?"""
+        """Decide by chance, before a transaction of a worker, if it dies or stands still within its lease or beyond."""
         faults = self._order.faults
         if self._accidents >= faults.most_crashes or worker.store.dead:
             return
@@ -300,23 +303,23 @@ class Crew:
             self.workers = [*(each for each in self.workers if each is not worker), fresh]
 
     def calm_down(self) -> None:
-        """Nothing goes wrong by chance any more."""
+        """Stop all faults by chance."""
         self._order = replace(self._order, faults=NONE)
 
     def loses(self) -> bool:
-        """Whether a message is lost now, by chance."""
+        """Decide by chance if a message is lost; True if it is."""
         is_lost = self.moments.happens(self._order.faults.drop)
         self.lost |= is_lost
         return is_lost
 
     def ended(self) -> list[str]:
-        """Threads do not end by themselves."""
+        """Return an empty list: threads do not end by themselves."""
         return []
 
     # --- moments of rest --------------------------------------------------------------------------------------
 
     def at_rest(self) -> int | None:
-        """A number that stays the same for as long as nobody does anything; None while somebody does."""
+        """Return a number that does not change while no thread works; None while one does."""
         with self._lock:
             if self._active:
                 return None
@@ -328,7 +331,7 @@ class Crew:
         return begun + self.ledger.count
 
     def stop(self) -> None:
-        """End all threads that ever end."""
+        """End all threads, except those that are stuck."""
         self._over.set()
         for worker in (*self.workers, *self._dead):
             worker.service.begin_to_stop(1.0)
@@ -342,9 +345,9 @@ class Crew:
 
 
 class CrewEngines(AskedEngines):
-    """The engines of a crew, as one of its workers asks them.
+    """The engines of a crew, as one of its workers calls them.
 
-    :param store: that of the worker.
+    :param store: the store of the worker.
     """
 
     def __init__(self, crew: Crew, store: CrewStore) -> None:

@@ -1,7 +1,7 @@
-"""What must hold when many threads write to one real database, whatever order the server has chosen.
+"""Rules for many threads that write to one real database, in any order of the server.
 
-Nobody sees the commits of a server in their order. So two kinds of rules are checked: those that hold for the set of
-all commits, and those that hold in every consistent snapshot of the rows.
+No client sees the commits of a server in their order. So the ledger checks rules that hold for the set of all commits,
+and rules that hold in every consistent snapshot of the rows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from convergence_simulator.scenarios.verification import Violation
 
 
 class CommitLedger:
-    """Collects what was committed, by any thread; keeps the first violation, which `raise_any` raises.
+    """Collects the commits of all threads, and keeps the first violation, which `raise_any` raises.
 
-    :ivar count: how many transactions have written something.
+    :ivar count: number of transactions that have written anything.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class CommitLedger:
         self._fences: dict[str, int] = {}
 
     def committed(self, decision: Decision[Any]) -> None:
-        """A decision has come true."""
+        """Record the decision of a commit."""
         with self._lock:
             self.count += 1
             verdict = decision.verdict
@@ -54,7 +54,7 @@ class CommitLedger:
         seen.add(key)
 
     def note(self, rule: str, text: str) -> None:
-        """Something is wrong; the first thing counts."""
+        """Record a violation; only the first one counts."""
         with self._lock:
             self._note(rule, text)
 
@@ -73,15 +73,15 @@ class CommitLedger:
                 self._note(rule, text)
 
     def rest(self, tables: Tables) -> None:
-        """Check a snapshot of a moment in which no thread does anything and no message is under way."""
+        """Check a snapshot of a moment in which no thread works and no message is in flight."""
         with self._lock:
             for text in forgotten(tables):
                 self._note('wake-up', text)
 
     def raise_any(self) -> None:
-        """Raise what was wrong first.
+        """Raise the first violation.
 
-        :raises Violation: something was.
+        :raises Violation: there is one.
         """
         with self._lock:
             if self._broken is not None:
@@ -89,7 +89,7 @@ class CommitLedger:
 
 
 def broken_rules(tables: Tables) -> Iterator[tuple[str, str]]:
-    """What is wrong in a consistent snapshot: rule and text."""
+    """Yield the violations in a consistent snapshot: rule and text."""
     for traversal in tables.traversal.values():
         stack = tables.stack.get(traversal.stack_id)
         is_current = stack is not None and stack.traversal_id == traversal.id
@@ -114,14 +114,14 @@ def broken_rules(tables: Tables) -> Iterator[tuple[str, str]]:
 
 
 def forgotten(tables: Tables) -> Iterator[str]:
-    """What nobody will attend to, in a snapshot in which nothing moves."""
+    """Yield the work that no process will do, in a snapshot at rest."""
     for stack, traversal, nodes in _current(tables):
         if stack.status is not Status.IN_PROGRESS:
             continue
         busy = {row.id for row in tables.resources_of(stack.id) if row.status is Status.IN_PROGRESS}
         cancelling = traversal.status is TraversalStatus.CANCELLING and bool(busy)
         if traversal.status is not TraversalStatus.RUNNING and not cancelling:
-            yield f'{traversal.action} {traversal.id} is {traversal.status}, and nobody settles it'
+            yield f'{traversal.action} {traversal.id} is {traversal.status}, and no process settles it'
             continue
         ready = [node for node in nodes.values() if node.status is NodeStatus.READY]
         ready = [node for node in ready if node.resource_id in busy] if cancelling else ready
@@ -136,12 +136,12 @@ def forgotten(tables: Tables) -> Iterator[str]:
                     other.owner is not None for other in tables.resources_of(row.stack_id) if other.name == row.name
                 )
             ):
-                continue  # whoever works on another row of the name tells it when that is free
+                continue  # a worker on another row of the name notifies it when the name is free
             child = child_of(tables, row) if row is not None and row.progress is not None else None
             if child is not None and child.status is Status.IN_PROGRESS:
-                continue  # its stack says so when it comes to rest
+                continue  # its stack reports to it at rest
             if row is None or (row.owner is None and row.wake_at is None and not row.waits_at(traversal.id)):
-                yield f'{node.phase} {node.name or ""} of {stack.name} is ready, and nobody knows'
+                yield f'{node.phase} {node.name or ""} of {stack.name} is ready, and no worker was notified'
 
 
 def _current(tables: Tables) -> Iterator[tuple[Stack, Traversal, dict[int, Node]]]:

@@ -1,4 +1,4 @@
-"""What the threads of a crew share: a store that lingers in its transactions, and a cloud."""
+"""The store and the cloud of a crew, whose threads pause by chance in transactions and calls."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ ViewT = TypeVar('ViewT')
 V = TypeVar('V')
 
 LINGERS = 0.3
-"""Of the transactions, and of the calls to a service: so many take a while longer."""
+"""Share of the transactions, and of the calls to a service, that pause for a while."""
 LINGER_S = 0.02
-"""At most so much longer, in seconds: a multiple of what a transaction takes by itself."""
+"""Maximum duration of such a pause in seconds: several times the duration of a transaction."""
 
 
 class Gone(BaseException):
-    """The process of this thread does not exist any more."""
+    """The process of this thread has been killed."""
 
 
 class Moments:
-    """Makes threads linger by chance."""
+    """Decides by chance at which moments threads pause."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(f'crew {seed}')
         self._lock = Lock()
 
     def happens(self, rate: float) -> bool:
-        """Whether something of that rate happens now."""
+        """Decide by chance, at this rate, if something happens now; True if it does."""
         with self._lock:
             return bool(rate) and self._random.random() < rate
 
     def below(self, count: int) -> int:
-        """A number from 0 to below `count`."""
+        """Return a random number from 0 to below `count`."""
         with self._lock:
             return self._random.randrange(count)
 
     def linger(self) -> None:
-        """Perhaps let others go first."""
+        """Pause by chance, so that other threads can run first."""
         with self._lock:
             lingers = self._random.random() < LINGERS
             duration_s = self._random.random() * LINGER_S
@@ -63,10 +63,11 @@ class Moments:
 
 
 class CrewStore(Store):
-    """The store of one process: it lingers in its transactions, tells the ledger what it commits, and can be dead.
+    """The store of one process. It pauses in its transactions, reports commits to the ledger, and can be dead.
 
-    :ivar dead: whether its process is gone; `frozen_until`: until then it stands still.
-    :ivar accident: called before each transaction; its process may die or stand still there.
+    :ivar dead: True after its process was killed.
+    :ivar frozen_until: time until which its process stands still.
+    :ivar accident: called before each transaction; it may kill or freeze the process.
     """
 
     def __init__(self, database: Database, moments: Moments, ledger: CommitLedger, belongings: Belongings) -> None:
@@ -82,7 +83,7 @@ class CrewStore(Store):
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """As the base class; what is decided may be old by the time that it is written, unless a lock prevents it."""
+        """Run a transaction with a pause before the write. Without a lock, its decision may be outdated then."""
         decisions = Decisions(before=self._moments.linger)
         self.accident()
         committed = super().transact(scope, decisions.noting(decide), decisions.noting_both(following))
@@ -98,7 +99,7 @@ class CrewStore(Store):
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
     ) -> tuple[Committed[V], ...]:
-        """As the base class; see `transact`."""
+        """Decide about free nodes, with pauses; see `transact`."""
         decisions = SeveralDecisions(before=self._moments.linger)
         self.accident()
         committed = super().decide_free(nodes, decisions.noting(decide))
@@ -112,7 +113,7 @@ class CrewStore(Store):
     @contextmanager
     @override
     def writing(self) -> Iterator[Any]:
-        """As the base class, while the process lives."""
+        """Open a connection for writing, while the process lives."""
         self._live()
         with super().writing() as connection:
             yield connection
@@ -121,7 +122,7 @@ class CrewStore(Store):
     @contextmanager
     @override
     def reading(self) -> Iterator[Any]:
-        """As the base class, while the process lives."""
+        """Open a connection for reading, while the process lives."""
         self._live()
         with super().reading() as connection:
             yield connection
@@ -134,22 +135,22 @@ class CrewStore(Store):
 
     @override
     def commit(self, connection: Any, by: object, verdict: object = None) -> None:
-        """As the base class; who is gone commits nothing."""
+        """Commit, unless the process was killed."""
         self._live()
         super().commit(connection, by, verdict)
 
 
 class SharedObjects(dict[Any, Any]):
-    """A dictionary that one thread may look through while another one changes it."""
+    """A dictionary that one thread may iterate while another one changes it."""
 
     @override
     def values(self) -> Any:
-        """All values, as they are now."""
+        """Return all values at this moment."""
         return list(super().values())
 
     @override
     def items(self) -> Any:
-        """All pairs, as they are now."""
+        """Return all pairs at this moment."""
         return list(super().items())
 
 
@@ -164,13 +165,13 @@ class ThreadedReality(Reality):
     def create(
         self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE
     ) -> PhysicalObject:
-        """Make an object, under a number of its own."""
+        """Create an object with a unique number."""
         with self._one_at_a_time:
             return super().create(name, stack_id, token, properties, kind)
 
     @override
     def goes_wrong(self, name: str, action: Action) -> Mishap | None:
-        """As the base class, counted once."""
+        """Count an action once, with a lock, and return its mishap or None."""
         with self._one_at_a_time:
             return super().goes_wrong(name, action)
 

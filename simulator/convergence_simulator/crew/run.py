@@ -1,4 +1,4 @@
-"""Play a scenario on a crew: the user and the end are those of a simulated world, the rest is left to real threads."""
+"""Plays a scenario on a crew. User and final comparison are those of a simulated world; real threads do the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from convergence_simulator.stores.database import all_rows
 from convergence_simulator.world.kernel import SimulatedProcess
 
 AGAIN_S = 0.1
-"""After how long an operation is asked for again that the engine is too busy for."""
+"""Seconds before a request is repeated that an engine was too busy for."""
 
 LEFT_OUT = frozenset(
     {
@@ -34,14 +34,15 @@ LEFT_OUT = frozenset(
         'crash_observer',
     }
 )
-"""Verbs that a crew is not asked for. Messages get lost, and come twice, by chance."""
+"""Verbs that are not played on a crew. Messages are lost and doubled by chance."""
 
 
 @dataclass
 class SeenSoFar:
-    """What was seen of a run at one look or another; see `convergence_simulator.world.place.Memories`.
+    """Facts about a run, read from the rows at several moments; see `convergence_simulator.world.place.Memories`.
 
-    Between two looks much can happen. So what has been up is what the rows say, which a simulated world does not trust.
+    Much can happen between two moments. So the completed goals are taken from the rows, which a simulated world does
+    not trust.
     """
 
     templates: dict[str | None, Template] = field(default_factory=lambda: {None: Template()})
@@ -51,7 +52,7 @@ class SeenSoFar:
     known_to: dict[str, set[SimulatedProcess]] = field(default_factory=dict)
 
     def look(self, tables: Tables) -> None:
-        """Learn from the rows."""
+        """Update the facts from the rows."""
         for row in tables.template.values():
             if row.id not in self.templates:
                 document, environment = row.content['template'], row.content['environment']
@@ -67,9 +68,9 @@ class SeenSoFar:
 
 
 class CrewPlace:
-    """What there is to look at; see `convergence_simulator.world.place.WatchedPlace`.
+    """The parts of a crew that user and checks read; see `convergence_simulator.world.place.WatchedPlace`.
 
-    :ivar tables: the rows as they were at the last look.
+    :ivar tables: the rows as they were read last.
     """
 
     losses = crashes = 0
@@ -85,7 +86,7 @@ class CrewPlace:
 
     @property
     def store(self) -> CrewPlace:
-        """It shows the rows itself."""
+        """Itself: it has the rows."""
         return self
 
     @property
@@ -94,7 +95,7 @@ class CrewPlace:
         return self._crew.belongings.left_stacks
 
     def look(self) -> Tables:
-        """Look at all rows, at one moment."""
+        """Read all rows at one moment."""
         self.tables = all_rows(self._store)
         self.checker.look(self.tables)
         return self.tables
@@ -118,9 +119,9 @@ class CrewRun(PlayedRun):
 
     @override
     def _ask(self, call: QueuedCall) -> None:
-        """Ask one of the engines, as a client would over RPC; again, while it is too busy.
+        """Send a request to one of the engines, as a client does over RPC; repeat it while the engine is too busy.
 
-        :raises Violation: it is so for ever.
+        :raises Violation: the engine is still too busy at the limit.
         """
         ends = time.monotonic() + self._limit_s
         while True:
@@ -131,7 +132,7 @@ class CrewRun(PlayedRun):
                 return
             if time.monotonic() > ends:
                 raise Violation('liveness', f'{call.verb} of {call.arguments[0]} is put off for {self._limit_s:g} s')
-            self._look()  # what is in the way may wait for this user
+            self._look()  # the obstacle may be a resource that waits for this user
             time.sleep(AGAIN_S)
             call = replace(call, again=True)
 
@@ -142,12 +143,12 @@ class CrewRun(PlayedRun):
             if stack.status is Status.IN_PROGRESS:
                 yield f'{stack.name} is {stack.action}_{stack.status}'
             if stack.id in self._place.left_stacks and stack.deleted_at is None and stack.parent_id is not None:
-                yield f'{stack.name} was left behind, and is not set free'
-        yield from (f'{row.name} is held' for row in tables.resource.values() if row.owner is not None)
+                yield f'{stack.name} lost its resource, and is not a root stack yet'
+        yield from (f'{row.name} is claimed' for row in tables.resource.values() if row.owner is not None)
 
     @override
     def _look(self) -> None:
-        """Check what can be checked now; see to what waits for a person."""
+        """Check the present state, and send the signals for which resources wait."""
         before, ledger = self._crew.at_rest(), self._crew.ledger
         tables = self._place.look()
         ledger.look(tables)
@@ -164,12 +165,12 @@ class CrewRun(PlayedRun):
 
     @override
     def _scenario_function(self, call: QueuedCall, rested: bool) -> None:
-        if not self._reality.late:  # what is there by now is nobody's plan; the end will tell
+        if not self._reality.late:  # after a late change the state is not predictable; the final comparison decides
             super()._scenario_function(call, rested)
 
     @override
     def _end(self) -> None:
-        """As in a simulated world: what has failed can be reached once nothing fails any more."""
+        """Compare as in a simulated world: failed goals can be reached after all faults have stopped."""
         self._compare()
         calls = self._ending.failed()
         if not calls:

@@ -1,1 +1,1 @@
-"""The same store on rows in memory, for the simulator."""
+"""The store in memory, for the simulator: the same interface as the SQL store."""

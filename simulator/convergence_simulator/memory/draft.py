@@ -1,4 +1,4 @@
-"""What one transaction writes to the rows in memory: kept aside until all of it comes true at once."""
+"""The writes of one transaction in memory, kept separately until all are committed at once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from convergence_simulator.memory.look import Tables
 RowT = TypeVar('RowT')
 
 GONE: Any = object()
-"""Kept aside in place of a row that is to be removed."""
+"""Written in place of a row to remove."""
 
 
 class Draft:
     """The writes of one transaction.
 
-    :param tables: the rows as this transaction sees them.
-    :param committed: the rows as they are.
-    :ivar written_nodes: nodes as this transaction writes them, by traversal and number.
+    :param tables: the rows that this transaction reads.
+    :param committed: the committed rows.
+    :ivar written_nodes: nodes that this transaction has written, by traversal and number.
     """
 
     def __init__(self, tables: Tables, committed: Tables, now: float) -> None:
@@ -41,50 +41,53 @@ class Draft:
         self.given_policy: list[Stack] = []
 
     def get(self, table: str, key: Any) -> Any:
-        """A row as this transaction sees it; None where there is none."""
+        """Return a row as this transaction sees it; None if it does not exist."""
         row = self._rows.get((table, key))
         if row is None:
             row = getattr(self.tables, table).get(key)
         return None if row is GONE else row
 
     def put(self, table: str, key: Any, row: Any) -> None:
-        """Write a row, or `GONE`."""
+        """Write a row, or `GONE` to remove it."""
         self._rows[table, key] = row
 
     def stacks(self) -> list[Stack]:
-        """All stacks that are committed, whatever this transaction sees of them, as they are once it is."""
+        """Return all committed stacks with their state after this transaction.
+
+        This includes stacks that this transaction does not see because its server lags.
+        """
         written = {key: row for (table, key), row in self._rows.items() if table == 'stack'}
         return [*{**self.committed.stack, **written}.values()]
 
     def node(self, traversal_id: str, number: int) -> Node | None:
-        """A node as this transaction sees it."""
+        """Return a node as this transaction sees it; None if it does not exist."""
         return self.written_nodes.get((traversal_id, number)) or self.tables.node.get(traversal_id, {}).get(number)
 
     def nodes(self, traversal_id: str) -> list[Node]:
-        """All nodes of a traversal as this transaction sees them, by number."""
+        """Return all nodes of a traversal as this transaction sees them, by number."""
         written = (number for of, number in self.written_nodes if of == traversal_id)
         numbers = {*self.tables.node.get(traversal_id, {}), *written}
         return [node for number in sorted(numbers) if (node := self.node(traversal_id, number)) is not None]
 
     def put_node(self, node: Node) -> None:
-        """Write a node; the time at which it becomes ready is noted."""
+        """Write a node; record the time at which it becomes ready."""
         before = self.node(node.traversal_id, node.number)
         if node.status is NodeStatus.READY and (before is None or before.status is not NodeStatus.READY):
             self._cast.add((node.traversal_id, node.number))
         self.written_nodes[node.traversal_id, node.number] = node
 
     def tell(self, traversal_id: str, number: int) -> None:
-        """Somebody is told now that a node is ready."""
+        """Record that workers are notified of a ready node now."""
         self._cast.add((traversal_id, number))
 
     def hide(self, traversal_id: str, number: int) -> None:
-        """A node is ready, but its turn to be told of has not come."""
+        """Record that workers are not notified of a ready node yet."""
         self._cast.discard((traversal_id, number))
 
     def require_unwritten(self) -> None:
-        """See that nobody else has written what is written here, since this transaction began to see it.
+        """Require that no other transaction has written these rows since this transaction read them.
 
-        :raises Conflict: somebody has.
+        :raises Conflict: another one has.
         """
         for table, key in self._rows:
             if getattr(self.tables, table).get(key) is not getattr(self.committed, table).get(key):
@@ -95,7 +98,7 @@ class Draft:
                 raise Conflict(f'node {number} of {traversal_id} was written on another server')
 
     def become_true(self) -> None:
-        """Make everything visible."""
+        """Make all writes visible."""
         committed = self.committed
         for (table, key), row in self._rows.items():
             rows = getattr(committed, table)
@@ -120,7 +123,7 @@ class Draft:
 
 
 class _Numbered(TypedDict):
-    """What is given its place when it is stored."""
+    """Rows that get their number when they are stored."""
 
     sequence: int
 
@@ -136,8 +139,8 @@ def changed(row: Event, changes: _Numbered) -> Event: ...
 @overload
 def changed(row: ReceivedSignal, changes: _Numbered) -> ReceivedSignal: ...
 def changed(row: RowT, changes: Mapping[str, object]) -> RowT:
-    """A copy of a row with some columns changed.
+    """Return a copy of a row with some columns changed.
 
-    :raises AttributeError: there is no such column.
+    :raises AttributeError: a column does not exist.
     """
     return copied(row, changes)

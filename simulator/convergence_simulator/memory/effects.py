@@ -1,4 +1,4 @@
-"""Carry out effects on rows in memory. What fails in the middle leaves nothing: writes are kept aside until the end."""
+"""Applies effects to rows in memory. A failure leaves no change, because writes are kept separately until the end."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def apply(
     written: Iterable[tuple[str, str]] = (),
     becomes_ready: tuple[str, int] | None = None,
 ) -> Ready:
-    """Carry out effects in their order, all or none.
+    """Apply effects in their order, all or none.
 
-    :param committed: the rows as they are.
-    :param seen: the rows as this transaction sees them, where its server may lag.
-    :param written: tables and keys of rows that are written in any case.
-    :param becomes_ready: a node of which something was decided because it becomes ready by this.
-    :returns: the nodes that became ready and are to be attended to.
-    :raises Conflict: something is not as it was when the decision was made.
-    :raises StackExists: a new stack has the name of a living one.
+    :param committed: the committed rows.
+    :param seen: the rows that this transaction sees, if its server may lag.
+    :param written: tables and keys of rows that the transaction writes in any case.
+    :param becomes_ready: a node about which a decision was made because it becomes ready in this transaction.
+    :returns: the nodes that became ready and need a worker.
+    :raises Conflict: a row has changed since the decision.
+    :raises StackExists: another stack has the name of the new one.
     """
     draft = drafted(Draft(seen or committed, committed, now), decided)
     if becomes_ready is not None:
@@ -49,7 +49,7 @@ def apply(
 
 
 def drafted(draft: Draft, decided: Iterable[effects.Effect]) -> Draft:
-    """A draft with effects written in it, in their order.
+    """Write effects to a draft, in their order, and return it.
 
     :raises Conflict: see `apply`.
     """
@@ -60,7 +60,7 @@ def drafted(draft: Draft, decided: Iterable[effects.Effect]) -> Draft:
 
 def _expect(condition: bool, what: str) -> None:
     if not condition:
-        raise Conflict(f'{what} is not as it was read')
+        raise Conflict(f'{what} has changed since it was read')
 
 
 def _insert_stack(draft: Draft, effect: effects.InsertStack) -> None:
@@ -102,7 +102,7 @@ def _purge_templates(draft: Draft, effect: effects.PurgeTemplates) -> None:
 
 def _insert_traversal(draft: Draft, effect: effects.InsertTraversal) -> None:
     if effect.traversal.id in draft.tables.traversal:
-        raise ValueError(f'there is a traversal {effect.traversal.id} already')
+        raise ValueError(f'traversal {effect.traversal.id} exists already')
     draft.put('traversal', effect.traversal.id, effect.traversal)
     for node in effect.nodes:
         draft.put_node(node)
@@ -373,4 +373,4 @@ APPLIERS: dict[type, Callable[[Draft, Any], None]] = {
     effects.DeleteSnapshots: _delete_snapshots,
     effects.KeepItem: _keep_item,
 }
-"""How each effect is carried out."""
+"""The function that applies each kind of effect."""

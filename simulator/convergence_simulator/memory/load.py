@@ -1,4 +1,7 @@
-"""Lock and read rows in memory, one function per scope: as `convergence.db.statements.loading.load` on a database."""
+"""Locks and reads rows in memory, one function for each scope.
+
+`convergence.db.statements.loading.load` does the same with a database.
+"""
 
 from __future__ import annotations
 
@@ -45,18 +48,18 @@ from convergence_simulator.memory.look import Look
 
 
 def load(look: Look, scope: Scope[ViewT]) -> ViewT:
-    """Lock and read what the scope says.
+    """Lock and read the rows of a scope.
 
     :returns: the scope's view.
-    :raises Missing: what the scope names is not there.
-    :raises Conflict: it changed between the look and the lock.
+    :raises Missing: a row that the scope names does not exist.
+    :raises Conflict: a row changed between reading and locking.
     """
     view: ViewT = _LOADERS[type(scope)](look, scope)
     return view
 
 
 def _lock_row(look: Look, resource_id: str, *, waits: bool = True) -> Resource | None:
-    """One statement."""
+    """Lock and read a resource row in one statement."""
     row: Resource | None = look.lock('resource', resource_id, waits=waits)
     look.over()
     return row
@@ -231,14 +234,14 @@ def _held_for(look: Look, resource: Resource, traversal_id: str | None, held_num
 
 
 def lock_written(look: Look, effects: Iterable[Effect]) -> None:
-    """Lock the rows of resources that are to be written, where they were not read: a database does so as it writes."""
+    """Lock resource rows that are written but were not read, as a database does when it writes."""
     for effect in effects:
         if isinstance(effect, UpdateResource | DeleteResource):
             look.lock('resource', effect.resource_id)
 
 
 def lock_doubted(look: Look, effects: Iterable[Effect]) -> None:
-    """Lock the rows around a nested stack whose digests are to be forgotten, upwards: whoever holds one comes first."""
+    """Lock the parent rows of a nested stack upwards, because the commit invalidates their digests."""
     for effect in effects:
         key: str | None = effect.resource_id if isinstance(effect, DoubtParents) else None
         while key is not None and (row := look.lock('resource', key)) is not None:
@@ -267,7 +270,7 @@ def _signalled(look: Look, scope: SignalledResource) -> SignalView:
         look.lock('resource', key)
     stack = look.tables.stack[scope.stack_id]
     if stack.traversal_id != seen.traversal_id:
-        raise Conflict(f'stack {scope.stack_id} has got another traversal')
+        raise Conflict(f'stack {scope.stack_id} has another traversal now')
     ready = tuple(
         (node.traversal_id, number, node.resource_id)
         for number, node in sorted(look.nodes(stack.traversal_id or '').items())

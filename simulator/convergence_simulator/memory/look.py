@@ -1,9 +1,8 @@
-"""What one transaction sees of the rows in memory, on the server that it has come to.
+"""The rows in memory as one transaction sees them, on the server that it uses.
 
-Usually there is one server, which shows everything that is committed. Where there are several, as in a Galera cluster,
-one may lag: what it shows is the state of some commits ago, until the end of a transaction or only for its first look.
-There a lock ends at its server. What the commit makes sure of instead is that nobody else has written, since it was
-looked at, what is written now.
+Usually there is one server, which shows all commits. In a simulated Galera cluster a server may lag: it shows the state
+of some commits ago, until the end of the transaction or only for its first statement. A lock is valid only on its own
+server. The commit requires instead that no other transaction has written the same rows since they were read.
 """
 
 from __future__ import annotations
@@ -32,13 +31,16 @@ from convergence.errors import Conflict
 from convergence.values import replace
 
 RowKey = tuple[str, str]
-"""A row that can be locked: its table, and its key there."""
+"""Identifies a row that can be locked: its table and its key."""
 
 
 @dataclass
 class Tables:
-    """The rows, by key; the keys alone of traversals that are `observations_scheduled`, and of stacks whose policy is
-    `untold`."""
+    """The rows, by key.
+
+    `observations_scheduled` contains the ids of traversals, `untold` the ids of stacks whose new policy has not been
+    applied to their objects.
+    """
 
     stack: dict[str, Stack] = field(default_factory=dict)
     template: dict[str, Template] = field(default_factory=dict)
@@ -55,15 +57,15 @@ class Tables:
     untold: set[str] = field(default_factory=set)
 
     def resources_of(self, stack_id: str) -> list[Resource]:
-        """The rows of a stack, in key order."""
+        """Return the rows of a stack, in key order."""
         return sorted((row for row in self.resource.values() if row.stack_id == stack_id), key=lambda row: row.id)
 
     def nodes_of(self, traversal_id: str) -> Mapping[int, Node]:
-        """The nodes of a traversal, by number."""
+        """Return the nodes of a traversal, by number."""
         return self.node.get(traversal_id, {})
 
     def as_they_are(self) -> Tables:
-        """The same rows, which stay as they are now. When anybody was told of a node goes on."""
+        """Return a copy of the rows that later commits do not change. Only `notified_at` is shared."""
         return replace(
             self,
             stack=dict(self.stack),
@@ -83,10 +85,10 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far behind a server is.
+    """The lag of a server.
 
-    :param commits: so many of the last ones it has not applied yet.
-    :param catches_up: whether it has done so by the second statement of a transaction.
+    :param commits: number of latest commits that the server has not applied.
+    :param catches_up: True if the server has applied them by the second statement of a transaction.
     """
 
     commits: int = 0
@@ -97,35 +99,35 @@ UP_TO_DATE = Lag()
 
 
 class History:
-    """The rows as they were after each of the last commits."""
+    """The rows after each of the last commits."""
 
     def __init__(self, commits: int) -> None:
         self._kept: deque[Tables] = deque([Tables()], maxlen=commits + 1)
 
     def keep(self, tables: Tables) -> None:
-        """Something was committed."""
+        """Record the rows after a commit."""
         self._kept.append(tables.as_they_are())
 
     def forget(self, commits: int) -> None:
-        """So many of the last commits have never been."""
+        """Drop the states after the last `commits` commits."""
         for _ in range(min(commits, len(self._kept) - 1)):
             self._kept.pop()
 
     def before(self, commits: int) -> Tables:
-        """The rows as they were before so many of the last commits."""
+        """Return the rows before the last `commits` commits."""
         return self._kept[max(0, len(self._kept) - 1 - commits)]
 
 
 class Look:
     """The rows as one transaction sees them, and its locks.
 
-    :param committed: the rows as they are committed.
-    :param older: what the server of this transaction shows instead; None: it does not lag.
-    :param wait: called with the key of a row before it is locked, and whether it is worth waiting for; says, when this
-        server has the lock to give, that it has, or else at once that it has not.
-    :ivar tables: what a statement shows that begins now.
-    :ivar held: the locked rows, as they were seen.
-    :ivar written: nodes as this transaction has written them.
+    :param committed: the committed rows.
+    :param older: the rows that a lagging server shows instead; None if the server does not lag.
+    :param wait: called with the key of a row to lock and True to wait for the lock; returns True once the transaction
+        has the lock, False if it is occupied and the call must not wait.
+    :ivar tables: the rows that the next statement sees.
+    :ivar held: the locked rows, as they were read.
+    :ivar written: nodes that this transaction has written.
     """
 
     def __init__(
@@ -147,35 +149,35 @@ class Look:
 
     @property
     def lags(self) -> bool:
-        """Whether this server has not caught up."""
+        """True while this server lags."""
         return self.tables is not self.committed
 
     def over(self) -> None:
-        """A statement is over. After the first of a transaction a server may have caught up.
+        """End a statement. After the first statement of a transaction a lagging server may catch up.
 
-        :raises Conflict: it has, with what others have written meanwhile to rows that are locked here.
+        :raises Conflict: it has, and others have written rows that are locked here.
         """
         if self._catches_up and self.lags:
             self.tables = self.committed
             self.require_held()
 
     def require_held(self) -> None:
-        """See that nobody on another server has written what is locked on this one.
+        """Require that no transaction on another server has written the rows that are locked on this one.
 
-        :raises Conflict: somebody has.
+        :raises Conflict: one has.
         """
         for (table, key), row in self.held.items():
             if row is not None and getattr(self.committed, table).get(key) is not row:
                 raise Conflict(f'{table} {key} was written on another server')
 
     def lock_project(self, project_id: str) -> None:
-        """Lock a project, of which nothing else is known here."""
+        """Lock a project; a project has no row here."""
         self._wait(('project', project_id), True)
 
     def lock(self, table: str, key: str, *, waits: bool = True) -> Any:
-        """Lock a row and read it; None where there is none to be seen: what is not there cannot be locked.
+        """Lock a row and read it; return None if it does not exist: a missing row cannot be locked.
 
-        :param waits: whether for somebody else who has locked it; otherwise None there, too.
+        :param waits: True to wait if another transaction has locked the row; otherwise return None then.
         """
         if key not in getattr(self.tables, table) or not self._wait((table, key), waits):
             return None
@@ -183,16 +185,16 @@ class Look:
         return row
 
     def nodes(self, traversal_id: str) -> Mapping[int, Node]:
-        """The nodes of a traversal, by number."""
+        """Return the nodes of a traversal, by number."""
         nodes = self.tables.nodes_of(traversal_id)
         if not self.written:
             return nodes
         return {**nodes, **{number: node for (of, number), node in self.written.items() if of == traversal_id}}
 
     def node(self, traversal_id: str, number: int) -> SeenNode:
-        """A node with its traversal and stack, and the time.
+        """Return a node with its traversal and stack, and the time.
 
-        :raises Missing: it is not there.
+        :raises Missing: the node does not exist.
         """
         node = self.nodes(traversal_id).get(number)
         if node is None:

@@ -1,4 +1,4 @@
-"""Observations in memory: the repositories `convergence.db.repositories.observations` and `WatchedObjects`."""
+"""Observations in memory, with the interface of `convergence.db.repositories.observations` and `WatchedObjects`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _NEVER_UP = (Action.INIT, Action.DELETE, Action.SUSPEND)
 class MemoryObservations:
     """Schedules the objects to observe, leases them, and stores the results.
 
-    Nothing here is spread over time: a simulation tells when somebody looks. Each question, and each write, is a step:
-    others may go on before it. Whatever server is asked, what is written is written to the rows as they are committed;
-    other rows that a write looks at may be older there.
+    Observations are not spread over time: the simulation decides when they happen. Each query and each write is a step
+    before which other fibers may run. A write always changes the committed rows; other rows that it reads may be older
+    if the server lags.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
@@ -49,19 +49,22 @@ class MemoryObservations:
         return self._memory.tables.observation
 
     def _step(self) -> Tables:
-        """Others may go on; then the rows as they are shown. Where nothing is observed nobody is asked."""
+        """Let other fibers run, then return the rows that this server shows.
+
+        Without observed objects there is no pause.
+        """
         if self._rows:
             self._memory.pause('read')
         return self._memory.seen()
 
     @contextmanager
     def _writing(self) -> Iterator[Tables]:
-        """As `_step`; afterwards something was written."""
+        """Give the rows as `_step` does, and record the state after the write."""
         yield self._step()
         self._memory.keep()
 
     def unscheduled(self, limit: int) -> list[UnscheduledStack]:
-        """Stacks at rest that are to be enrolled; none while no observer runs."""
+        """Return stacks at rest whose objects are not scheduled yet; an empty list while no observer runs."""
         if not any(each.kind == 'observer' and each.is_up for each in self._roster.services()):
             return []
         tables = self._step()
@@ -80,7 +83,7 @@ class MemoryObservations:
     def schedule(
         self, stack: UnscheduledStack, intervals: Mapping[str, float], policies: DriftPolicies, limit: int
     ) -> int:
-        """Have the objects of a stack observed that are to be and are not yet, and no others; how many are new."""
+        """Schedule the observable objects of a stack and drop all others of it; return the number of new ones."""
         with self._writing() as tables:
             return self._enrol(tables, stack, intervals, policies, limit)
 
@@ -130,7 +133,7 @@ class MemoryObservations:
         return len(missing[:limit])
 
     def _tell_policy(self, root_id: str) -> None:
-        """Have all that is nested in a stack enrolled by the policy that this has got."""
+        """Schedule the objects of all nested stacks again, with the new policy of their root stack."""
         tables = self._memory.tables
         for stack in tables.stack.values():
             if stack.tree_id == root_id:
@@ -144,7 +147,7 @@ class MemoryObservations:
         tables.untold.discard(root_id)
 
     def to_repair(self, limit: int) -> list[Drifted]:
-        """Objects that are to be put right and may be now, of stacks in whose tree nothing is in progress."""
+        """Return objects whose repair is due, in stacks whose tree has no operation in progress."""
         tables, now = self._step(), self._memory.clock()
         found: list[Drifted] = []
         for known in _known(tables, list(tables.stack), drifted=True):
@@ -166,7 +169,7 @@ class MemoryObservations:
         return sorted(found, key=_longest_due)[:limit]
 
     def failed_repairs(self, pauses: Sequence[float], limit: int) -> list[str]:
-        """Stacks whose last operation was a repair that failed, of which the pause is over; longest ago first."""
+        """Return stacks whose last operation was a failed repair and whose pause is over, longest ago first."""
         tables, now = self._memory.seen(), self._memory.clock()
         due: list[tuple[float, str]] = []
         for stack in tables.stack.values():
@@ -181,7 +184,7 @@ class MemoryObservations:
         return [stack_id for _, stack_id in sorted(due)[:limit]]
 
     def repair_begun(self, begun: Sequence[tuple[Resource, float]]) -> None:
-        """A repair of some objects was begun. It may be over by now: then it counts for what has taken their places."""
+        """Record that a repair of some objects began. If it is over, count it for the rows that replaced them."""
         with self._writing():
             pauses = {row.id: pause_s for row, pause_s in begun if row.id in self._rows}
             counted = {(row.stack_id, row.name) for row, _ in begun if row.id in pauses}
@@ -195,7 +198,7 @@ class MemoryObservations:
                 self._rows[key] = replace(known, repairs=known.repairs + 1, repair_at=later)
 
     def repair_put_off(self, resource_ids: Sequence[str], for_s: float) -> None:
-        """No repair of some objects could be begun; it is tried again in `for_s` seconds, and others come first."""
+        """Record that no repair of some objects could begin. They are due again in `for_s` seconds, after others."""
         with self._writing():
             for key in resource_ids:
                 known, at = self._rows.get(key), self._memory.clock() + for_s
@@ -203,7 +206,7 @@ class MemoryObservations:
                     self._rows[key] = replace(known, repair_at=at)
 
     def give_up(self, told: Mapping[str, Event]) -> None:
-        """No repair of some objects is begun any more, and an event of each says so, whoever else comes to that too."""
+        """Record that objects are given up, and store one event for each, even if several engines do so."""
         with self._writing():
             for key, event in sorted(told.items()):
                 if key in self._rows and not self._rows[key].given_up:
@@ -212,25 +215,25 @@ class MemoryObservations:
                     events.append(replace(event, at=self._memory.clock(), sequence=len(events) + 1))
 
     def forget_repairs(self, resource_ids: Sequence[str]) -> None:
-        """Earlier repairs of some objects do not count any more, and what was given up is tried again."""
+        """Forget earlier repairs of some objects; given-up objects are repaired again."""
         with self._writing():
             for key in resource_ids:
                 if key in self._rows:
                     self._rows[key] = replace(self._rows[key], **FRESH)
 
     def due_in_s(self) -> float | None:
-        """Seconds until the next object is to be looked at; None: none is observed."""
+        """Return the seconds until the next observation is due; None if no object is observed."""
         due_at = min((each.due_at for each in self._rows.values()), default=None)
         return None if due_at is None else due_at - self._memory.clock()
 
     def lease(self, holder: str, limit: int, for_s: float) -> list[Leased]:
-        """What is to be looked at now, each handed to one caller for `for_s` seconds; afterwards it is due again."""
+        """Lease the objects that are due to one caller for `for_s` seconds; afterwards they are due again."""
         with self._writing() as tables:
             return self._lease(tables, holder, limit, for_s)
 
     def _lease(self, tables: Tables, holder: str, limit: int, for_s: float) -> list[Leased]:
         now = self._memory.clock()
-        # A server that lags shows no observation without its stack: what it does not show yet it does not hand out.
+        # A server that lags leases only observations whose rows it shows already.
         shown = [each for key, each in self._rows.items() if key in tables.observation]
         due = sorted((each for each in shown if each.due_at <= now), key=lambda each: each.due_at)[:limit]
         leased: list[Leased] = []
@@ -247,7 +250,7 @@ class MemoryObservations:
         return leased
 
     def write(self, holder: str, looks: Sequence[ObservationUpdate]) -> int:
-        """Keep what was seen under a lease; how much of it was taken."""
+        """Store the results of leased observations; return the number of results that were accepted."""
         if not looks:
             return 0
         with self._writing() as tables:
@@ -283,7 +286,7 @@ class MemoryObservations:
         return True
 
     def put_off(self, holder: str, resource_ids: Sequence[str], for_s: float) -> None:
-        """Nobody has looked at what was leased; it is due again in `for_s` seconds."""
+        """Record that leased objects were not observed; they are due again in `for_s` seconds."""
         if not resource_ids:
             return
         with self._writing():
@@ -304,27 +307,27 @@ class MemoryObservations:
             return now
 
     def of_row(self, row: Resource) -> Observation | None:
-        """What is known of the object of one row as that is now; None: it is not observed."""
+        """Return the observation of the object of a row; None if it is not observed."""
         known = self._memory.seen().observation.get(row.id)
         return known.as_of(row.fence) if known is not None else None
 
     def summary(self, stack_id: str) -> DriftSummary:
-        """How many objects of a stack are observed, and how many are known to be otherwise than they were made."""
+        """Return the numbers of observed objects and of drifted objects of a stack."""
         return DriftSummary.of(each.observation for each in self.known([stack_id]))
 
     def known(self, stack_ids: Sequence[str], *, drifted: bool = False, limit: int | None = None) -> list[KnownObject]:
-        """What is known of the objects of some stacks, as they are now, by name; also that nobody has seen one yet."""
+        """Return the observations of the objects of some stacks, by name, including objects not observed yet."""
         return _known(self._memory.seen(), stack_ids, drifted=drifted)[:limit]
 
     def waiting(self, stack_ids: Sequence[str]) -> int:
-        """How many objects of some stacks somebody waits to be looked at that can be compared now."""
+        """Return the number of objects of some stacks that wait for a requested observation and can be compared now."""
         stacks = self._memory.seen().stack
         wanted = [each for each in self.known(stack_ids) if each.observation.requested_at is not None]
         return sum(is_observable(stacks[each.row.stack_id], each.row) for each in wanted)
 
 
 def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Observation:
-    """What is known of an object before anybody has looked at it."""
+    """Return the record of an object before its first observation."""
     return Observation(
         row.id,
         row.stack_id,
@@ -348,7 +351,7 @@ def _unseen(row: Resource, now: float, policy: DriftPolicy, past: Past) -> Obser
 
 
 def _is_over(tables: Tables, unscheduled: UnscheduledStack) -> bool:
-    """Whether an operation is seen to be over, and to be the last one of its stack."""
+    """Return True if an operation is over and is the last one of its stack."""
     stack, operation = tables.stack.get(unscheduled.stack_id), tables.traversal.get(unscheduled.traversal_id)
     if stack is None or operation is None or stack.traversal_id != operation.id:
         return False
@@ -372,14 +375,14 @@ def _known(tables: Tables, stack_ids: Sequence[str], *, drifted: bool = False) -
 
 
 class MemoryWatched:
-    """Answers what is to be watched, and what an event is about."""
+    """Returns the objects to watch, and the rows that a notification is about."""
 
     def __init__(self, store: MemoryStore, observations: MemoryObservations) -> None:
         self._memory = store
         self._observations = observations
 
     def objects(self, types: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """The physical ids of what is observed, by type, of some types."""
+        """Return the physical ids of observed objects of these types, by type."""
         found: dict[str, list[str]] = {}
         for known in self._observations.known(list(self._memory.seen().stack)):
             if known.row.type in types and known.row.physical_id is not None:
@@ -387,7 +390,7 @@ class MemoryWatched:
         return found
 
     def targets_of(self, type_: str, physical_ids: Sequence[str]) -> list[WatchTarget]:
-        """The rows of a type that have one of these objects."""
+        """Return the rows of a type that have one of these objects."""
         return [
             WatchTarget(row.id, row.stack_id, row.status is Status.IN_PROGRESS)
             for row in self._memory.seen().resource.values()

@@ -1,4 +1,4 @@
-"""The processes, and the work that is left, as the rows in memory tell: as `Roster` and `Sweeps` of a database."""
+"""Process rows, and queries of the sweeper, in memory; with the interface of `Roster` and `Sweeps` of a database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from convergence_simulator.memory.store import MemoryStore
 
 
 class MemoryRoster:
-    """Registers processes and tells which of them are alive."""
+    """Registers processes and knows which of them are alive."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._memory = store
@@ -31,28 +31,28 @@ class MemoryRoster:
     def register(
         self, service_id: str, kind: str, host: str, version: str, lease_s: float, load: Mapping[str, Json] = NO_LOAD
     ) -> None:
-        """A process has started."""
+        """Register a process."""
         now = self._memory.clock()
         self._services[service_id] = Service(service_id, kind, host, version, now, now, lease_s, False, load, 0.0)
 
     def beat(self, service_id: str, load: Mapping[str, Json] = NO_LOAD) -> bool:
-        """A process is still there."""
+        """Record a heartbeat of a process; return False if the process is not registered."""
         if service_id not in self._services:
             return False
         self._services[service_id] = replace(self._services[service_id], beat_at=self._memory.clock(), load=load)
         return True
 
     def leave(self, service_id: str) -> None:
-        """A process ends in good order."""
+        """Remove a process that ends normally."""
         self._services.pop(service_id, None)
 
     def services(self) -> list[Service]:
-        """All registered processes."""
+        """Return all registered processes."""
         now = self._memory.clock()
         return [replace(service, age_s=now - service.beat_at) for service in self._services.values()]
 
     def remove_dead(self) -> int:
-        """Forget the processes whose lease has run out and who hold nothing any more."""
+        """Remove the processes whose lease has expired and that have no claims; return their number."""
         holders = {row.owner for row in self._memory.seen().resource.values()}
         dead = [each.id for each in self.services() if not each.is_up and each.id not in holders]
         for service_id in dead:
@@ -60,11 +60,11 @@ class MemoryRoster:
         return len(dead)
 
     def held_by(self, service_id: str) -> list[Resource]:
-        """The resource rows that a worker holds."""
+        """Return the resource rows that a worker has claimed."""
         return [row for row in self._memory.seen().resource.values() if row.owner == service_id]
 
     def alive(self) -> set[str]:
-        """The ids of the processes whose lease still runs."""
+        """Return the ids of the processes whose lease has not expired."""
         return {service.id for service in self.services() if service.is_up}
 
 
@@ -104,7 +104,7 @@ def _left(tables: Tables) -> list[Resource]:
 
 
 class MemorySweeps:
-    """Finds the rows that a sweeper has to attend to."""
+    """Finds the rows that the sweeper has to handle."""
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster) -> None:
         self._memory = store
@@ -112,7 +112,7 @@ class MemorySweeps:
         self._duties: dict[str, tuple[str, float]] = {}
 
     def take_duty(self, name: str, holder: str, for_s: float) -> bool:
-        """Become, or stay, the one process that does something."""
+        """Take or renew a duty; return True if this process has it now."""
         now = self._memory.clock()
         present, until = self._duties.get(name, (holder, 0.0))
         if present != holder and until >= now:
@@ -121,14 +121,14 @@ class MemorySweeps:
         return True
 
     def duty_held_s(self, name: str, holder: str) -> float:
-        """For how many seconds more somebody else has a duty."""
+        """Return the seconds for which another process still has a duty."""
         present, until = self._duties.get(name, (holder, 0.0))
         return 0.0 if present == holder else until - self._memory.clock()
 
     def undispatched(
         self, older_than_s: float, limit: int, window: int = DISPATCH_WINDOW, patience_s: float | None = None
     ) -> list[ReadyNode]:
-        """Ready nodes of running traversals whose row is free and awake."""
+        """Return ready nodes of running traversals whose row is free and not waiting."""
         patience = older_than_s if patience_s is None else patience_s
         tables, now = self._memory.seen(), self._memory.clock()
         found: list[tuple[float, ReadyNode]] = []
@@ -151,14 +151,14 @@ class MemorySweeps:
         return oldest
 
     def expired_claims(self, limit: int) -> list[HeldRow]:
-        """Rows whose owner's lease has run out."""
+        """Return rows whose owner's lease has expired."""
         alive = self._roster.alive()
         silent = {service.id: service.age_s - service.lease_s / 2 for service in self._roster.services()}
         held = [row for row in self._memory.seen().resource.values() if row.owner and row.owner not in alive]
         return [replace(_held(row), silent_s=silent.get(row.owner or '', 0.0)) for row in held[:limit]]
 
     def overdue_actions(self, limit: int, slack_s: float) -> list[HeldRow]:
-        """Held rows in the middle of an action that should have ended some time ago."""
+        """Return claimed rows whose action has exceeded its time by some seconds."""
         latest = self._memory.clock() - slack_s
         return [
             _held(row)
@@ -167,11 +167,11 @@ class MemorySweeps:
         ][:limit]
 
     def parked_at_rest(self, limit: int) -> list[HeldRow]:
-        """Free rows in the middle of a long action, of stacks in which nothing is in progress any more."""
+        """Return free rows with a parked action, in stacks without an operation in progress."""
         return [_held(row) for row in _left(self._memory.seen()) if row.progress is not None][:limit]
 
     def interrupted(self, limit: int, older_than_s: float = 0.0) -> list[HeldRow]:
-        """Free rows in the middle of an action, of stacks in which nothing is in progress any more."""
+        """Return free rows with an interrupted action, in stacks without an operation in progress."""
         tables, latest = self._memory.seen(), self._memory.clock() - older_than_s
 
         def is_due(row: Resource) -> bool:
@@ -182,7 +182,7 @@ class MemorySweeps:
         return [_held(row) for row in _left(tables) if is_due(row)][:limit]
 
     def unsettled(self, limit: int) -> list[EndedTraversal]:
-        """Failed traversals whose stack has not been failed or rolled back yet, and cancelled ones that can end."""
+        """Return failed traversals whose stack is not settled yet, and cancelled ones that can end."""
         return [
             EndedTraversal(stack.id, traversal.id)
             for stack in self._memory.seen().stack.values()
@@ -198,7 +198,7 @@ class MemorySweeps:
         return any(row.status is Status.IN_PROGRESS for row in self._memory.seen().resources_of(stack_id))
 
     def overdue(self, limit: int) -> list[EndedTraversal]:
-        """Traversals under way that are past their deadline."""
+        """Return live traversals that are past their deadline."""
         now = self._memory.clock()
         return [
             EndedTraversal(each.stack_id, each.id)
@@ -207,7 +207,7 @@ class MemorySweeps:
         ][:limit]
 
     def left_behind(self, limit: int, again_s: float) -> list[EndedTraversal]:
-        """Deleted stacks of which rows are left that name an object, or may stand for one."""
+        """Return deleted stacks with rows that name an object or may belong to one."""
         tables, latest = self._memory.seen(), self._memory.clock() - again_s
 
         def is_due(stack: Stack) -> bool:
@@ -261,7 +261,7 @@ class MemorySweeps:
         ][:limit]
 
     def purge_nodes(self, limit: int) -> int:
-        """Remove the nodes of traversals that are over."""
+        """Remove the nodes of finished traversals; return their number."""
         tables, removed = self._memory.tables, 0
         for traversal in tables.traversal.values():
             stack = tables.stack[traversal.stack_id]
@@ -271,13 +271,13 @@ class MemorySweeps:
         return removed
 
     def purge_stacks(self, limit: int) -> int:
-        """A simulation is over before anything is old enough."""
+        """Do nothing: a simulation ends before any stack is old enough."""
         return 0
 
     def stalled(self, limit: int, after_s: float) -> list[TraversalProgress]:
-        """Current, running traversals that make no progress and are not known for it, or do so again.
+        """Return current, running traversals that have begun or stopped making no progress.
 
-        Nodes have no times here; an operation makes progress when an action of it begins or ends.
+        Nodes have no times here; an operation makes progress when one of its actions begins or ends.
         """
         tables, now = self._memory.seen(), self._memory.clock()
         found: list[TraversalProgress] = []

@@ -1,4 +1,4 @@
-"""Answers on the rows in memory what `convergence.db.repositories.reads.stacks.StackReader` answers on a database."""
+"""Queries about rows in memory, with the interface of `convergence.db.repositories.reads.stacks.StackReader`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ RowT = TypeVar('RowT')
 
 
 class MemoryInspector:
-    """Answers questions about parts of a stack.
+    """Queries about parts of a stack.
 
-    :param roster: which processes there are; None: nobody knows where an owner runs, and whether it does.
+    :param roster: the registered processes; None: the host and the state of owners are unknown.
     """
 
     def __init__(self, store: MemoryStore, roster: MemoryRoster | None = None) -> None:
@@ -26,11 +26,11 @@ class MemoryInspector:
         self._roster = roster
 
     def resources_named(self, stack_id: str, names: Sequence[str]) -> list[Resource]:
-        """All rows of some resources of a stack: also replaced ones, and those that are being removed."""
+        """Return all rows of some resources of a stack, including replaced rows and rows being removed."""
         return [row for row in self._memory.seen().resources_of(stack_id) if row.name in names]
 
     def signals(self, resource_ids: Sequence[str]) -> list[tuple[str, ReceivedSignal]]:
-        """The signals that some rows have received, oldest first, each with the name of the resource."""
+        """Return the signals that some rows have received, oldest first, each with the name of the resource."""
         tables = self._memory.seen()
         return [
             (tables.resource[each.resource_id].name, each)
@@ -39,19 +39,19 @@ class MemoryInspector:
         ]
 
     def has_signal(self, resource_id: str, signal_id: str) -> bool:
-        """Whether a row has received a signal."""
+        """Return True if a row has received a signal."""
         return any((each.resource_id, each.id) == (resource_id, signal_id) for each in self._memory.seen().signal)
 
     def count_signals(self, resource_id: str) -> int:
-        """How many signals a row has received."""
+        """Return the number of signals that a row has received."""
         return sum(each.resource_id == resource_id for each in self._memory.seen().signal)
 
     def resource(self, resource_id: str) -> Resource | None:
-        """One row, by its id."""
+        """Return a row by its id."""
         return self._memory.seen().resource.get(resource_id)
 
     def frontier(self, traversal_id: str, limit: int) -> list[FrontierNode]:
-        """At most `limit` ready nodes of a traversal: those held by a worker first, then the longest ready."""
+        """Return at most `limit` ready nodes of a traversal: claimed ones first, then the longest ready."""
         known = {each.id: each for each in self._roster.services()} if self._roster is not None else {}
         ready = [(node, self._memory.seen().resource.get(node.resource_id or '')) for node in self._ready(traversal_id)]
         notified_at = self._memory.seen().notified_at
@@ -63,7 +63,7 @@ class MemoryInspector:
         return [self._frontier_node(node, row, known) for node, row in sorted(ready, key=place)[:limit]]
 
     def now(self) -> float:
-        """The database's clock, in seconds since the epoch."""
+        """Return the time of the database, in seconds since the epoch."""
         return self._memory.clock()
 
     def _ready(self, traversal_id: str) -> list[Node]:
@@ -118,15 +118,15 @@ class MemoryInspector:
 
 
 class MemoryReader(MemoryInspector):
-    """Answers questions about stacks too."""
+    """Queries about stacks."""
 
     def stack(self, stack_id: str) -> Stack | None:
-        """A stack by its id, deleted or not."""
+        """Return a stack by its id, deleted or not."""
         self._memory.pause('read')
         return self._memory.seen().stack.get(stack_id)
 
     def stack_named(self, project_id: str, name: str) -> Stack | None:
-        """A living stack by its name."""
+        """Return a stack that is not deleted, by its name."""
         self._memory.pause('read')
         for stack in self._memory.seen().stack.values():
             if stack.deleted_at is None and (stack.project_id, stack.name) == (project_id, name):
@@ -134,7 +134,7 @@ class MemoryReader(MemoryInspector):
         return None
 
     def stack_requested(self, project_id: str, request_key: str) -> Stack | None:
-        """The stack that was made for a request."""
+        """Return the stack that was created for a request."""
         self._memory.pause('read')
         for stack in self._memory.seen().stack.values():
             if (stack.project_id, stack.request_key) == (project_id, request_key):
@@ -142,17 +142,17 @@ class MemoryReader(MemoryInspector):
         return None
 
     def template(self, template_id: str) -> Template | None:
-        """A template."""
+        """Return a template."""
         self._memory.pause('read')
         return self._memory.seen().template.get(template_id)
 
     def summary(self, template_id: str) -> Mapping[str, Json] | None:
-        """What is shown of a template wherever its stack is."""
+        """Return the summary of a template, which lists of stacks show."""
         found = self.template(template_id)
         return found.summary if found is not None else None
 
     def nesting(self, resource_ids: Sequence[str]) -> list[NestingRow]:
-        """Rows that were claimed, each with its stack, and the stack that is its object."""
+        """Return rows that were claimed, each with its stack and its nested stack."""
         self._memory.pause('read')
         seen = self._memory.seen()
         found = []
@@ -164,20 +164,20 @@ class MemoryReader(MemoryInspector):
         return found
 
     def resources(self, stack_id: str) -> list[Resource]:
-        """All rows of a stack."""
+        """Return all rows of a stack."""
         rows = self._memory.seen().resources_of(stack_id)
         return sorted(rows, key=lambda row: (row.name, row.created_at, row.id))
 
     def events(self, stack_id: str) -> list[Event]:
-        """What happened to a stack and its resources, oldest first."""
+        """Return the events of a stack and its resources, oldest first."""
         return [event for event in self._memory.seen().event if event.stack_id == stack_id]
 
     def busy(self, stack_id: str, limit: int) -> list[Resource]:
-        """Rows of a stack that are in the middle of an action, by name."""
+        """Return rows of a stack with an action in progress, by name."""
         return [row for row in self.resources(stack_id) if row.status is Status.IN_PROGRESS][:limit]
 
     def nested_at_work(self, stack_id: str) -> list[Stack]:
-        """The stacks nested in one, on the next level, that have something in progress."""
+        """Return the nested stacks on the next level that have an operation in progress."""
         return [
             stack
             for stack in self._memory.seen().stack.values()
@@ -185,21 +185,21 @@ class MemoryReader(MemoryInspector):
         ]
 
     def traversal(self, traversal_id: str) -> Traversal | None:
-        """One operation."""
+        """Return a traversal."""
         self._memory.pause('read')
         return self._memory.seen().traversal.get(traversal_id)
 
     def traversals(self, stack_id: str, *, newest: int | None = None) -> list[Traversal]:
-        """The operations on a stack, oldest first."""
+        """Return the traversals of a stack, oldest first."""
         found = [each for each in self._memory.seen().traversal.values() if each.stack_id == stack_id]
         return sorted(found, key=lambda each: (each.started_at, each.id))[-newest if newest else None :]
 
     def node_counts(self, traversal_id: str) -> dict[str, int]:
-        """How many nodes of a traversal are in each status."""
+        """Return the numbers of nodes of a traversal by status."""
         return dict(Counter(str(node.status) for node in self._memory.seen().nodes_of(traversal_id).values()))
 
     def nodes(self, traversal_id: str, *, limit: int | None = None) -> list[Node]:
-        """The nodes of a traversal, in order."""
+        """Return the nodes of a traversal, in order."""
         return [node for _, node in sorted(self._memory.seen().nodes_of(traversal_id).items())][:limit]
 
 

@@ -1,4 +1,4 @@
-"""Snapshots in memory: what `convergence.db.repositories.snapshots.SnapshotRows` asks and changes in a database."""
+"""Snapshots in memory, with the interface of `convergence.db.repositories.snapshots.SnapshotRows`."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from convergence_simulator.memory.store import MemoryStore
 
 
 class MemorySnapshots:
-    """Reads snapshots, and removes them when all that was kept for them is gone."""
+    """Reads snapshots, and removes them after all their items are gone."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._memory = store
         self._attempted: dict[tuple[str, str], float] = {}
 
     def of_stack(self, stack_id: str) -> list[Snapshot]:
-        """The snapshots of a stack, oldest first; also those that are being deleted."""
+        """Return the snapshots of a stack, oldest first, including those being deleted."""
         found = [each for each in self._memory.tables.snapshot.values() if each.stack_id == stack_id]
         return sorted(found, key=lambda each: (each.created_at, each.id))
 
     def count(self, stack_id: str) -> int:
-        """How many snapshots a stack has that are not being deleted."""
+        """Return the number of snapshots of a stack without those being deleted."""
         return sum(not each.deleting for each in self.of_stack(stack_id))
 
     def one(self, snapshot_id: str) -> Snapshot | None:
-        """A snapshot."""
+        """Return a snapshot."""
         self._memory.pause('read')
         return self._memory.tables.snapshot.get(snapshot_id)
 
     def items(self, snapshot_id: str) -> list[SnapshotItem]:
-        """What types keep for a snapshot, by resource name."""
+        """Return the items of a snapshot, by resource name."""
         found = [each for key, each in self._memory.tables.snapshot_item.items() if key[0] == snapshot_id]
         return sorted(found, key=lambda each: each.name)
 
-    # --- deleting ---------------------------------------------------------------------------------------------
+    # --- deletion ---------------------------------------------------------------------------------------------
 
     def take_unwanted(self, limit: int) -> list[SnapshotItem]:
-        """What is kept for snapshots that are being deleted. Each is handed out to one caller for `SNAPSHOT_RETRY_S`
-        seconds."""
+        """Return items of snapshots that are being deleted.
+
+        Each is given to one caller for `SNAPSHOT_RETRY_S` seconds.
+        """
         tables, now = self._memory.tables, self._memory.clock()
         taken: list[SnapshotItem] = []
         for key, item in tables.snapshot_item.items():
@@ -51,18 +53,18 @@ class MemorySnapshots:
         return taken
 
     def forget(self, item: SnapshotItem) -> None:
-        """It is not kept any more."""
+        """Remove an item."""
         self._memory.tables.snapshot_item.pop((item.snapshot_id, item.resource_id), None)
 
     def not_yet(self, item: SnapshotItem, reason: str) -> None:
-        """It could not be deleted; the snapshot says so until it can."""
+        """Record in the snapshot that an item could not be deleted yet."""
         snapshot = self._memory.tables.snapshot.get(item.snapshot_id)
         if snapshot is not None:
             said = replace(snapshot, status=Status.FAILED, status_reason=reason)
             self._memory.tables.snapshot[item.snapshot_id] = said
 
     def remove_empty(self) -> int:
-        """Remove the snapshots that are being deleted and for which nothing is kept; how many there were."""
+        """Remove the snapshots that are being deleted and have no items; return their number."""
         tables = self._memory.tables
         kept = {key[0] for key in tables.snapshot_item}
         empty = [
@@ -75,7 +77,7 @@ class MemorySnapshots:
         return len(empty)
 
     def _busy(self, snapshot: Snapshot) -> bool:
-        """Whether a worker that is still busy with a snapshot may add to what is kept for it."""
+        """Return True if a running action may still add items to a snapshot."""
         return any(
             row.action is Action.SNAPSHOT and row.status is Status.IN_PROGRESS
             for row in self._memory.tables.resources_of(snapshot.stack_id)

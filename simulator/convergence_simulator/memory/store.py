@@ -1,8 +1,8 @@
-"""The store in memory: the same scopes, effects, guards and conflicts as the one on SQL.
+"""The store in memory: the same scopes, effects, guards and conflicts as the SQL store.
 
 It serves the simulator and quick tests. Row locks are modelled: a transaction takes them one by one in the order of
-`convergence.db.scopes`, and between two steps it calls `pause`, where a simulator lets somebody else go on. What a
-transaction writes becomes visible at its commit, all at once. Without a `pause`, transactions simply follow each other.
+`convergence.db.scopes`. Between two steps it calls `pause`, where a simulator lets other transactions run. The writes
+of a transaction become visible at its commit, all at once. Without a `pause`, transactions run one after the other.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ V = TypeVar('V')
 
 
 def no_pause(point: str) -> None:
-    """The default of `MemoryStore.pause`: nobody else goes on."""
+    """Do nothing; the default of `MemoryStore.pause`."""
 
 
 class MemoryStore:
     """Keeps rows in dictionaries.
 
-    :param clock: tells the time, in seconds since the epoch.
-    :ivar pause: called with the name of each point at which another transaction may go on. It may raise
-        `DatabaseUnavailable` at ``begin``, ``commit`` and ``committed``: that is a connection lost before, or after it
-        was all done.
-    :ivar rest: called with the seconds to wait before a transaction that found no database is tried again.
-    :ivar block: called when a lock is held by another transaction; returns when it may be free.
-    :ivar released: called when a transaction has let go of its locks: whoever is blocked may look again.
-    :ivar committed: called after each commit with the decision that has come true.
-    :ivar lag: called for each transaction and each question: how far behind is the server that it has come to?
+    :param clock: returns the time in seconds since the epoch.
+    :ivar pause: called with the name of each point at which other transactions may run. It may raise
+        `DatabaseUnavailable` at ``begin``, ``commit`` and ``committed``: the connection is lost before or after the
+        commit.
+    :ivar rest: called with the seconds to wait before a transaction without a database is tried again.
+    :ivar block: called when another transaction has a lock; returns when the lock may be free.
+    :ivar released: called when a transaction has released its locks: blocked transactions can try again.
+    :ivar committed: called after each commit with its decision.
+    :ivar lag: called for each transaction and each query; returns the lag of the server that it uses.
     """
 
     def __init__(self, clock: Callable[[], float], *, attempts: int = 12) -> None:
@@ -63,7 +63,7 @@ class MemoryStore:
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """As `convergence.db.transaction.Transactions.transact`."""
+        """Run a transaction, as `convergence.db.transaction.Transactions.transact` does."""
         if self.pause is no_pause:
             with self._one_at_a_time:
                 return self._transact(scope, decide, following)
@@ -87,13 +87,13 @@ class MemoryStore:
         raise Conflict(f'{type(scope).__name__} kept changing')
 
     def spread(self, commits: int) -> None:
-        """From now on there are several servers, which may be so many commits behind; see `lag`."""
+        """From now on simulate several servers, which may lag behind by up to `commits` commits; see `lag`."""
         self._history = History(commits)
 
     def promote(self, commits: int) -> None:
-        """The server that is so many commits behind is the only one from now on: they are lost, as are all connections.
+        """Promote the server that lags by `commits` commits: these commits and all connections are lost.
 
-        The store has to be spread that far.
+        `spread` must have been called with at least as many.
         """
         assert self._history is not None, 'older states are not kept'
         older = self._history.before(commits).as_they_are()
@@ -105,11 +105,11 @@ class MemoryStore:
         self.released()
 
     def seen(self) -> Tables:
-        """The rows as whoever asks a question now is shown them."""
+        """Return the rows that the server of a query shows."""
         return self._shown(self.lag()) or self.tables
 
     def keep(self) -> None:
-        """Something was written without a decision: on servers that lag it is seen later, as a commit is."""
+        """Record the state after a write without a decision, so that lagging servers show the write later."""
         if self._history is not None:
             self._history.keep(self.tables)
 
@@ -161,7 +161,7 @@ class MemoryStore:
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
     ) -> tuple[Committed[V], ...]:
-        """As `convergence.db.transaction.Transactions.decide_free`."""
+        """Decide about free nodes, as `convergence.db.transaction.Transactions.decide_free` does."""
         with suppress(Conflict):
             if self.pause is no_pause:
                 with self._one_at_a_time:
@@ -199,7 +199,7 @@ class MemoryStore:
             return apply(self.tables, decided, self.clock(), becomes_ready=becomes_ready)
         if not look.lags:
             look.require_held()
-        # As `convergence.db.statements.loading.plans` says of a cluster: whoever plans writes each row that it locks.
+        # As in `convergence.db.statements.loading.plans` for a cluster, a plan writes each row that it locks.
         planned = look.held if isinstance(scope, WholeStack | SeveralStacks) else ()
         ready = apply(
             self.tables, decided, self.clock(), seen=look.tables, written=planned, becomes_ready=becomes_ready
@@ -209,7 +209,7 @@ class MemoryStore:
 
     @contextmanager
     def _looking(self) -> Iterator[Look]:
-        """A look at the rows, with locks that are let go of afterwards."""
+        """Give the rows to a transaction, and release its locks afterwards."""
         lag = self.lag()
         older = self._shown(lag)
         mine, held = object(), []
@@ -240,9 +240,9 @@ class MemoryStore:
 def _begun(
     look: Look, following: Following, decided: Iterable[Effect]
 ) -> tuple[tuple[str, int], Decision[Any], bool] | None:
-    """The node that follows, what is decided about it, and whether it becomes ready by this; None: nothing is decided.
+    """Return the node that follows, its decision, and True if it becomes ready by this; None without a decision.
 
-    :param decided: what the transaction writes before.
+    :param decided: the effects that the transaction writes before.
     """
     number, first = following.number, None
     if number is None:

@@ -1,7 +1,7 @@
-"""Run a scenario against an installation of real processes, and check what has become of it.
+"""Runs a scenario against an installation of real processes, and checks the final state.
 
-Nothing here decides in which order things happen: the installation does. Verbs that only a simulated network knows, or
-that this user does not, are left out, and named in the answer.
+The installation decides the order of events. Verbs that only a simulated network has, or that this user does not have,
+are left out and named in the result.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ LEFT_OUT = frozenset(
         *('abandon_stack', 'adopt_stack'),
     }
 )
-"""Verbs that real processes are not asked for."""
+"""Verbs that are not played on real processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RealInstallation:
-    """Processes at work, as a scenario sees them.
+    """Running processes, as a scenario uses them.
 
-    :param client: what operations are asked of, as `convergence.rpc.client.EngineClient` has them.
-    :param context: who asks; a project of its own.
+    :param client: receives the requests, with the methods of `convergence.rpc.client.EngineClient`.
+    :param context: the caller of the requests, with its own project.
     """
 
     client: EngineClient
@@ -51,11 +51,11 @@ class RealInstallation:
 
 @dataclass
 class ExpectedStack:
-    """What may become of a stack.
+    """The possible results for a stack.
 
-    :ivar goals: templates, one of which has to be real in the end; usually there is just one.
-    :ivar before: what it may have been for certain before the last operation.
-    :ivar anything: whether a cancel or a failure has left the end open.
+    :ivar goals: templates; one of them has to be real at the end. Usually there is only one.
+    :ivar before: templates of the completed goals that were possible before the last operation.
+    :ivar anything: True if any result is possible after a cancel or a failure.
     """
 
     goals: list[Template]
@@ -64,9 +64,9 @@ class ExpectedStack:
 
 
 class RealUser:
-    """Asks for operations, and keeps in mind what may have become of each stack.
+    """Sends requests for operations, and records the possible results for each stack.
 
-    :ivar wishes: by the scenario's name of the stack.
+    :ivar wishes: expected results, by the scenario's name of the stack.
     """
 
     def __init__(self, installation: RealInstallation) -> None:
@@ -77,7 +77,7 @@ class RealUser:
         self.wishes: dict[str, ExpectedStack] = {}
 
     def prefers(self, call: QueuedCall) -> None:
-        """How operations are to be asked for from now on."""
+        """Set the options of the next operations."""
         name = call.arguments[0]
         if call.verb == 'rollback_on_failure':
             self._rollback.add(name)
@@ -85,7 +85,7 @@ class RealUser:
             self._minutes[name] = call.arguments[1]
 
     def ask(self, call: QueuedCall) -> None:
-        """An operation; one that comes too late is none."""
+        """Request an operation; a request that comes too late has no effect."""
         name = call.arguments[0]
         try:
             match call.verb:
@@ -142,7 +142,7 @@ class RealUser:
         )
 
     def _roll_back(self, name: str) -> None:
-        """Back to what the stack was: by a rollback in time, or else by an update."""
+        """Restore the earlier goal: by a rollback if the update is in progress, otherwise by an update."""
         target = self.wishes[name].before or [Template()]
         self.wishes[name] = ExpectedStack(target)
         goal_id = self.stack(name).template_id
@@ -151,13 +151,13 @@ class RealUser:
             in_time = self.stack(name).template_id != goal_id
         except errors.NotSupported:
             in_time = False
-        # Once the new goal has been up, it is itself what an operation in progress goes back to.
+        # After the new goal was completed, a rollback returns to this goal.
         if not in_time:
             self.wishes[name] = ExpectedStack([target[-1]])
             self._at.client.update_stack(self._at.context, self._identity(name), target[-1].document())
 
     def _certain(self, name: str) -> list[Template]:
-        """What may be the last good goal by the time that the next operation is accepted."""
+        """Return the templates that may be the last completed goal when the next operation is accepted."""
         wish, stack = self.wishes[name], self.stack(name)
         if stack.status is Status.COMPLETE:
             return wish.goals if stack.action is not Action.ROLLBACK else wish.before
@@ -168,24 +168,24 @@ class RealUser:
         return {'disable_rollback': name not in self._rollback, **limited}
 
     def limited(self, name: str) -> bool:
-        """Whether operations on a stack may take too long."""
+        """Return True if operations on a stack may exceed their time limit."""
         return name in self._minutes
 
     def _identity(self, name: str) -> dict[str, Any]:
         return {'stack_id': self._names[name], 'stack_name': name, 'tenant': self._at.context.project_id}
 
     def stack(self, name: str) -> Stack:
-        """The row of a stack."""
+        """Return the row of a stack."""
         return all_rows(self._at.store).stack[self._names[name]]
 
     def busy(self) -> Iterator[str]:
-        """What is going on in the stacks."""
+        """Yield a description of each activity in the stacks."""
         tables = all_rows(self._at.store)
         for name, stack_id in self._names.items():
             stack = tables.stack[stack_id]
             if stack.status is Status.IN_PROGRESS:
                 yield f'{name} is {stack.action}_{stack.status}'
-            yield from (f'{row.name} is held' for row in tables.resources_of(stack_id) if row.owner is not None)
+            yield from (f'{row.name} is claimed' for row in tables.resources_of(stack_id) if row.owner is not None)
 
 
 class RealRun(PlayedRun):
@@ -202,7 +202,7 @@ class RealRun(PlayedRun):
     @override
     def _ask(self, call: QueuedCall) -> None:
         if call.verb == 'delete_stack' and call.arguments[1:]:
-            self.left_out.append('leave')  # which objects were left cannot be told apart later
+            self.left_out.append('leave')  # the kept objects cannot be distinguished later
         self._user.ask(call)
 
     @override
@@ -211,7 +211,7 @@ class RealRun(PlayedRun):
 
     @override
     def _look(self) -> None:
-        """What goes on inside of processes is not looked at."""
+        """Check nothing: the state inside real processes is not observable."""
 
     @override
     def _end(self) -> None:
@@ -227,7 +227,10 @@ class RealRun(PlayedRun):
             self._check_goals((wish.before or [Template()]) if may_have_gone_back else wish.goals, stack.id)
 
     def _check_goals(self, goals: list[Template], stack_id: str) -> None:
-        """One of the goals is what really exists; the text is about the last one if none is."""
+        """Require that one of the goals is real.
+
+        :raises Violation: none is; the text is about the last goal.
+        """
         for number, goal in enumerate(goals, 1):
             try:
                 verify(self._reality, goal, stack_id)

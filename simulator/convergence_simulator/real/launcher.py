@@ -1,6 +1,6 @@
-"""Start engines, workers and APIs as processes of their own, and do to them what befalls processes.
+"""Starts engines, workers and APIs as separate processes, and can crash and freeze them.
 
-For ``convergence-simulate --real``, for measurements and for tests.
+Used by ``convergence-simulate --real``, by measurements and by tests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Sections = Mapping[str, Mapping[str, object]]
 
 KINDS = ('engine', 'worker')
 LIMIT_S = 120.0
-"""Longer than a process takes to start or to end, even on a machine that is busy with something else."""
+"""Seconds to wait for a process to start or end; more than it takes on a busy machine."""
 LOOK_S = 0.05
 
 QUICK: Sections = {
@@ -33,11 +33,11 @@ QUICK: Sections = {
         'drain_timeout_s': 5,
     },
 }
-"""Settings with which it shows within seconds that a process has died."""
+"""Settings with which other processes notice the death of a process within seconds."""
 
 
 def merged(*layers: Sections) -> Sections:
-    """All sections; what later layers say of an option holds."""
+    """Return all sections; an option of a later layer replaces the same option of earlier ones."""
     whole: dict[str, dict[str, object]] = {}
     for layer in layers:
         for section, options in layer.items():
@@ -46,19 +46,19 @@ def merged(*layers: Sections) -> Sections:
 
 
 def configuration_text(sections: Sections) -> str:
-    """What stands in a configuration file."""
+    """Return the content of a configuration file."""
     lines: list[str] = []
     for section, options in sections.items():
         lines.append(f'[{section}]')
-        # A dollar sign would begin a reference to another option.
+        # A single dollar sign would begin a reference to another option.
         lines += [f'{name} = {value}'.replace('$', '$$') for name, value in options.items()]
     return '\n'.join(lines) + '\n'
 
 
 class LaunchedProcess:
-    """One program, with its output in a file of its own.
+    """One program, whose output goes to its own file.
 
-    :param module: the Python module to run, or the last part of the name of one in ``convergence.cmd``.
+    :param module: the Python module to run, or the last part of its name if it is in ``convergence.cmd``.
     """
 
     def __init__(self, module: str, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
@@ -82,25 +82,25 @@ class LaunchedProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
         return self.popen.pid
 
     def text(self) -> str:
-        """What it has said so far."""
+        """Return the output of the process so far."""
         return self.log.read_text(errors='replace')
 
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """True until the process ends."""
         return self.popen.poll() is None
 
     def is_ready(self, times: int = 1) -> bool:
-        """Whether it, or so many processes that it has started, have been at work."""
+        """Return True if the process, or `times` child processes that it started, have reported that they work."""
         return self.text().count('is at work') >= times
 
     def ready(self, times: int = 1) -> None:
-        """Wait until it is at work.
+        """Wait until the process works.
 
-        :raises MessagingUnavailable: it has ended instead, or takes too long; the text holds what it said.
+        :raises MessagingUnavailable: the process has ended, or takes too long; the text contains its output.
         """
         ends = time.monotonic() + LIMIT_S
         while not self.is_ready(times):
@@ -111,34 +111,34 @@ class LaunchedProcess:
             time.sleep(LOOK_S)
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to the process."""
         self.popen.send_signal(number)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send it a signal and wait; its exit code."""
+        """Send a signal, wait for the end of the process, and return its exit code."""
         self.send(number)
         return self.wait()
 
     def wait(self, limit_s: float = LIMIT_S) -> int:
-        """Wait for its end; its exit code."""
+        """Wait for the end of the process, and return its exit code."""
         return self.popen.wait(limit_s)
 
     def freeze(self, duration_s: float) -> None:
-        """Let it stand still for a while, and then go on as if nothing had been."""
+        """Stop the process for a while, then let it continue."""
         self.send(signal.SIGSTOP)
         time.sleep(duration_s)
         self.send(signal.SIGCONT)
 
 
 class Launcher:
-    """Engines and workers that share a configuration.
+    """Engines and workers with a common configuration.
 
-    :param directory: for the configuration, and for what the processes write.
-    :param sections: what the configuration says.
-    :param environment: what the environment of the processes has besides that of this one.
-    :param special: the module to run in place of engines and workers, with ``engine`` or ``worker`` as first argument.
-    :ivar gone: processes that have ended, whoever wanted it.
-    :ivar process: how one of them is begun.
+    :param directory: directory for the configuration and the output of the processes.
+    :param sections: the configuration.
+    :param environment: variables that are added to the environment of this process.
+    :param special: module to run in place of engines and workers, with ``engine`` or ``worker`` as first argument.
+    :ivar gone: processes that have ended, on request or not.
+    :ivar process: starts one process.
     """
 
     process: type[LaunchedProcess] = LaunchedProcess
@@ -150,14 +150,14 @@ class Launcher:
         self.environment = os.environ | (environment or {})
         self.special = special
         self.configuration = directory / 'convergence.conf'
-        self.configuration.touch(mode=0o600)  # there are passwords in it
+        self.configuration.touch(mode=0o600)  # the file contains passwords
         self.configuration.write_text(configuration_text(sections))
         self.engines: list[LaunchedProcess] = []
         self.workers: list[LaunchedProcess] = []
         self.gone: list[LaunchedProcess] = []
 
     def launch(self, module: str, *arguments: str, configuration: Path | None = None) -> LaunchedProcess:
-        """Start a program; it is not waited for.
+        """Start a program, and do not wait for it.
 
         :param configuration: a file in place of the common one.
         """
@@ -182,17 +182,17 @@ class Launcher:
         )
 
     def of(self, kind: str) -> list[LaunchedProcess]:
-        """The engines, or the workers."""
+        """Return the engines, or the workers."""
         return self.engines if kind == 'engine' else self.workers
 
     def running(self) -> list[LaunchedProcess]:
-        """Those that have not ended."""
+        """Return the processes that have not ended."""
         return [each for each in (*self.workers, *self.engines) if each.running()]
 
     def fill(self, engines: int = 2, workers: int = 3) -> None:
-        """Have that many engines and workers at work, whatever happened to those that there were.
+        """Start engines and workers until that many are running.
 
-        :raises MessagingUnavailable: one of them does not start.
+        :raises MessagingUnavailable: a process does not start.
         """
         for kind, count in (('engine', engines), ('worker', workers)):
             processes = self.of(kind)
@@ -203,27 +203,30 @@ class Launcher:
             process.ready()
 
     def crash(self, kind: str) -> None:
-        """Kill one process, the oldest, and start another one."""
+        """Kill the oldest process of this kind, and start another one."""
         process = self.of(kind).pop(0)
         process.end(signal.SIGKILL)
         self.gone.append(process)
         self.of(kind).append(self.launch(kind))
 
     def freeze(self, kind: str, duration_s: float) -> None:
-        """Let one process, the oldest, stand still for a while, and then go on as if nothing had been."""
+        """Stop the oldest process of this kind for a while, then let it continue."""
         self.of(kind)[0].freeze(duration_s)
 
     def ended(self) -> list[str]:
-        """What has ended although nobody asked it to, with the last line it wrote."""
+        """Return the processes that have ended unexpectedly, each with its last line of output."""
         gone = [each for each in (*self.engines, *self.workers) if not each.running()]
-        return [f'{each.module}: {(each.text().splitlines() or ["without a word"])[-1]}' for each in gone]
+        return [f'{each.module}: {(each.text().splitlines() or ["without output"])[-1]}' for each in gone]
 
     def logs(self) -> str:
-        """What all processes have said."""
+        """Return the output of all processes."""
         return '\n'.join(each.text() for each in (*self.engines, *self.workers, *self.gone))
 
     def stop(self, limit_s: float = LIMIT_S) -> list[tuple[str, int]]:
-        """End everything, in good order where that does not take too long; program and exit code of what ran."""
+        """End all processes, gracefully within the limit. Return program and exit code of each.
+
+        Processes that do not end in time are killed.
+        """
         running = self.running()
         for process in running:
             process.send(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""A simulated cloud that several processes share, in one SQLite file. Only ``convergence-simulate --real`` uses it."""
+"""A simulated cloud in one SQLite file, shared by several processes. Only ``convergence-simulate --real`` uses it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ V = TypeVar('V')
 
 TABLES = ('objects', 'behaviours', 'counts', 'made', 'answers', 'kept')
 WAIT_S = 60.0
-"""How long one process waits for another one to finish writing."""
+"""Seconds that one process waits for another one to finish writing."""
 
 
 class SharedTable(MutableMapping[K, V], Generic[K, V]):
-    """A table of keys and values, as a dictionary. Each access is a transaction of its own.
+    """A table of keys and values with the interface of a dictionary. Each access is one transaction.
 
-    :param freeze: a value as JSON, and `thaw` the other way round. Keys are JSON too.
+    :param freeze: converts a value to JSON.
+    :param thaw: converts JSON to a value. Keys are JSON as well.
     """
 
     def __init__(self, path: Path, table: str, freeze: Callable[[V], Any], thaw: Callable[[Any], V]) -> None:
@@ -67,12 +68,12 @@ class SharedTable(MutableMapping[K, V], Generic[K, V]):
 
     @override
     def values(self) -> Any:
-        """All values, as they were at one moment."""
+        """Return all values, as of one moment."""
         return self._all().values()
 
     @override
     def items(self) -> Any:
-        """All pairs, as they were at one moment."""
+        """Return all pairs, as of one moment."""
         return self._all().items()
 
     def _all(self) -> dict[K, V]:
@@ -92,7 +93,7 @@ def _key(text: str) -> Any:
 
 @contextlib.contextmanager
 def _connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction that begins as a writing one: so none has to give up half-way."""
+    """Begin a transaction that may write at once, so that it never fails half-way because of another writer."""
     with contextlib.closing(sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)) as connection:
         connection.execute('BEGIN IMMEDIATE')
         with connection:
@@ -100,9 +101,9 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 class SharedReality(Reality):
-    """What exists according to a file. Each process that uses it has one of its own on the same file.
+    """The objects of a simulated cloud, in a file. Each process has its own instance for the same file.
 
-    :param path: made where it does not exist.
+    :param path: path of the file, which is created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +125,7 @@ class SharedReality(Reality):
 
     @override
     def clear(self) -> None:
-        """Nothing exists, nothing ever did."""
+        """Remove all objects and all records of them."""
         with _connected(self._path) as connection:
             for table in TABLES:
                 connection.execute(f'DELETE FROM {table}')
@@ -133,7 +134,7 @@ class SharedReality(Reality):
     def create(
         self, name: str, stack_id: str, token: str, properties: Mapping[str, Json], kind: str = TYPE
     ) -> PhysicalObject:
-        """Make an object, under a number that no other process can take."""
+        """Create an object with a number that no other process gets."""
         with _connected(self._path) as connection:
             made = connection.execute('SELECT coalesce(sum(value), 0) FROM made').fetchone()[0]
             key = f'{name}-{made + 1}'
@@ -149,7 +150,7 @@ class SharedReality(Reality):
 
 
 def _block(duration_s: float | None) -> None:
-    """Be deaf to everything for so many seconds; for as long as any test lasts, where it is for ever."""
+    """Block all calls for so many seconds; an endless block lasts as long as any test."""
     time.sleep(3600.0 if duration_s is None else duration_s)
 
 

@@ -1,1 +1,1 @@
-"""The invariants. A checker tests them after every commit and after every change of the cloud."""
+"""Invariants. A checker tests them after every commit and after every change of the cloud."""

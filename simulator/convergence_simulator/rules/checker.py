@@ -1,4 +1,4 @@
-"""Looks over everything that happens in a run, and keeps the first thing that is wrong."""
+"""Tests the rules at every event of a run, and keeps the first violation."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ INVARIANTS = (
     InGroups,
     *DRIFT_RULES,
 )
-"""I1 to I14, and D2 to D5."""
+"""Rules I1 to I14, and D2 to D5."""
 
 
 class InvariantChecker:
-    """Applies the invariants, and remembers what only a run as a whole can know.
+    """Applies the rules, and records facts that only the observer of a whole run knows.
 
-    :ivar broken: the first violation; engine code must not get to see it, so it is kept until the turn ends.
-    :ivar planned: for each node, the numbers of the nodes before it, as planned.
-    :ivar templates: what each template row stands for.
-    :ivar given: for each stack, the last traversal that gave it a goal, as it was planned.
-    :ivar known_to: the processes that have made each object, or done anything to it.
-    :ivar changed: the same, or a repair of what that had made, if there was one since.
-    :ivar repairs: ids of the traversals that engines have begun by themselves, to put right what others have done.
-    :ivar good: for each stack, the newest template that has been up: seen to be so, not taken from the engine;
-        `good_before`, the one before that.
+    :ivar broken: the first violation; kept until the turn ends, because code of the engine must not see the exception.
+    :ivar planned: for each node, the numbers of the nodes before it in the plan.
+    :ivar templates: the template of each template row.
+    :ivar given: for each stack, the last traversal that gave it a goal, as planned.
+    :ivar known_to: for each object, the processes that created it or acted on it.
+    :ivar changed: for each stack, the traversal in `given`, or a later repair of its objects.
+    :ivar repairs: ids of the traversals that engines began without a user's request, to repair drift.
+    :ivar good: for each stack, the newest template whose traversal completed, as observed here and not read from the
+        engine; `good_before`: the one before it.
     """
 
     def __init__(self, world: World) -> None:
@@ -91,7 +91,7 @@ class InvariantChecker:
         self._on_change = [each for each in self._invariants if type(each).happened is not Invariant.happened]
 
     def committed(self, world: World, decision: Decision[Any]) -> None:
-        """Somebody has committed something."""
+        """Test a commit."""
         step = self._memory.take(world.store.tables, decision)
         self._learn(step)
         verdict, fiber = decision.verdict, world.kernel.current
@@ -102,16 +102,16 @@ class InvariantChecker:
                 self.note(invariant.rule, text)
 
     def happened(self, action: Action, thing: PhysicalObject) -> None:
-        """Something has become of an object."""
+        """Test a change of an object."""
         fiber = self.world.kernel.current
         if fiber is not None:
             self.known_to.setdefault(thing.id, set()).add(fiber.process)
         if self._is_late():
             self.world.reality.late[thing.id] = action
             if self.world.losses and thing.stack_id not in self.world.store.tables.stack:
-                thing.stack_id = NOBODY  # the creation of its stack is lost; an ERROR names it
+                thing.stack_id = NOBODY  # the creation of its stack is lost; a log line of level ERROR names the object
             if not self.world.trouble.excuses and not _is_left(self.world, self._claims.get(fiber) if fiber else None):
-                self.note('I1', f'{action} of {thing.id} goes on, but its row was taken away from a living worker')
+                self.note('I1', f'{action} of {thing.id} is in progress, but the row was taken away from a live worker')
         elif action is Action.UPDATE:
             self.world.reality.late.pop(thing.id, None)
         for invariant in self._on_change:
@@ -119,7 +119,7 @@ class InvariantChecker:
                 self.note(invariant.rule, text)
 
     def _is_late(self) -> bool:
-        """Whether whoever does something has lost the row that it is done for."""
+        """Return True if the running process has lost the row for which it acts."""
         fiber = self.world.kernel.current
         if fiber is None or fiber not in self._claims:
             return False
@@ -128,7 +128,7 @@ class InvariantChecker:
         return row is None or row.owner is None or (row.owner, row.fence) != (held.owner, held.fence)
 
     def went_back(self) -> None:
-        """The last commits are lost: from now on what counts is what the rows say."""
+        """Forget the facts of lost commits: from now on the rows are the truth."""
         tables = self.world.store.tables
         self._memory = Memory.of(tables)
         for nodes in tables.node.values():
@@ -144,19 +144,19 @@ class InvariantChecker:
             invariant.went_back()
 
     def note(self, rule: str, text: str) -> None:
-        """Something is wrong; the first thing counts."""
+        """Record a violation; only the first one counts."""
         if self.broken is None:
             self.broken = Violation(rule, text)
 
     def raise_any(self) -> None:
-        """Raise what was wrong first.
+        """Raise the first violation.
 
-        :raises Violation: something was.
+        :raises Violation: there is one.
         """
         if self.broken is not None:
             raise self.broken
 
-    # --- what only a run knows --------------------------------------------------------------------------------
+    # --- facts about the run ----------------------------------------------------------------------------------
 
     def _learn(self, step: Transition) -> None:
         adopts = bool(step.of_kind(effects.InsertStack))
@@ -179,7 +179,7 @@ class InvariantChecker:
             elif isinstance(effect, effects.UpdateResource) and effect.changes.get('physical_id'):
                 _take_over(self.world, step, effect.resource_id)
             elif isinstance(effect, effects.InsertResources) and not adopts:
-                # Rows of objects of which somebody heard late, whether they still exist or not.
+                # Rows of objects that were reported late; the objects may exist or not.
                 made = [each.physical_id for each in effect.resources if each.physical_id is not None]
                 self.world.reality.late.update(dict.fromkeys(made, Action.CREATE))
                 for each in effect.resources if self.world.losses else ():
@@ -216,7 +216,7 @@ class InvariantChecker:
     def _check_target(self, traversal: Traversal) -> None:
         good = self.good.get(traversal.stack_id)
         given = self.given.get(traversal.stack_id)
-        # Who asks to go back from what is up goes to what was up before that.
+        # A rollback from a completed goal returns to the completed goal before it.
         is_up = given is not None and given.template_id == good
         earlier = self.good_before.get(traversal.stack_id) if is_up else good
         if traversal.action is Action.ROLLBACK and traversal.template_id not in (good, earlier):
@@ -238,18 +238,18 @@ class InvariantChecker:
         if problem is not None:
             self.note('in service', f'{traversal.action} {traversal.id}: {problem}')
 
-    # --- nothing moves ----------------------------------------------------------------------------------------
+    # --- moments of rest --------------------------------------------------------------------------------------
 
     def at_rest(self) -> None:
-        """Nothing can happen but that time passes. Is somebody going to attend to all that is left to do?
+        """Test that a process will do all remaining work. Called when nothing can happen until time passes.
 
-        Not asked after a loss or a death, or when a worker had no thread to spare: then the sweeper is.
+        Not tested after a loss or a crash, or when a worker had no free thread: then the sweeper does the work.
         """
         world = self.world
         blocked = [fiber for fiber in world.kernel.fibers if fiber.blocked]
         if blocked and not any(fiber.process.frozen_until > world.kernel.now for fiber in world.kernel.fibers):
             names = ', '.join(f'{fiber.process.name} {fiber.name}' for fiber in blocked)
-            self.note('deadlock', f'{names} wait for locks that nobody will release')
+            self.note('deadlock', f'{names} wait for locks that no process will release')
         if world.lost:
             return
         self._all_are_told()
@@ -261,7 +261,9 @@ class InvariantChecker:
                 continue
             cancelling = traversal.status is TraversalStatus.CANCELLING and _has_busy_rows(world, stack)
             if traversal.status is not TraversalStatus.RUNNING and not cancelling:
-                self.note('wake-up', f'{traversal.action} {traversal.id} is {traversal.status}, and nobody settles it')
+                self.note(
+                    'wake-up', f'{traversal.action} {traversal.id} is {traversal.status}, and no process settles it'
+                )
                 continue
             nodes = world.store.tables.node.get(traversal.id, {})
             attended = {number for number in nodes if (traversal.id, number) in timers or self._is_held(nodes[number])}
@@ -269,15 +271,18 @@ class InvariantChecker:
             for number, node in nodes.items():
                 row = world.store.tables.resource.get(node.resource_id or '')
                 if row is not None and row.waits_at(traversal.id):
-                    continue  # for a person
+                    continue  # it waits for a user
                 if cancelling and (row is None or row.status is not Status.IN_PROGRESS):
-                    continue  # for nothing
+                    continue  # it has nothing to do
                 if node.status is NodeStatus.READY and number not in attended | told_later:
                     name = node.name or ''
-                    self.note('wake-up', f'{node.phase} {name} ({traversal.id}, {number}) is ready, and nobody knows')
+                    self.note(
+                        'wake-up',
+                        f'{node.phase} {name} ({traversal.id}, {number}) is ready, and no worker was notified',
+                    )
 
     def _all_are_told(self) -> None:
-        """Nobody goes on with what is not wanted any more: a cancel, a delete, a deadline reach whoever is busy."""
+        """Test that cancels, deletes and deadlines have reached all busy workers."""
         tables = self.world.store.tables
         for process, groups in self.world.groups.items():
             if not process.alive or process.frozen_until > self.world.kernel.now:
@@ -288,17 +293,17 @@ class InvariantChecker:
                 overruled = over and current is not None and current is not traversal and current.cancels
                 timed_out = traversal.status is TraversalStatus.FAILED and traversal.failed_phase is None
                 if overruled or timed_out or traversal.status is TraversalStatus.CANCELLED:
-                    self.note('cancel', f'{process.name} goes on with {traversal.action}, and was not told to stop')
+                    self.note('cancel', f'{process.name} continues {traversal.action}, and got no cancel message')
 
     def _is_held(self, node: Node) -> bool:
         tables = self.world.store.tables
         row = tables.resource.get(node.resource_id or '')
         if row is not None and row.owner is None and row.handover is not None:
-            # Whoever works on another row of the name tells it when that is free.
+            # A worker on another row of the name notifies it when the name is free.
             named = [each for each in tables.resources_of(row.stack_id) if each.name == row.name]
             row = next((each for each in named if each.owner is not None), row)
         if row is None or row.owner is None:
-            # Its stack says so when it comes to rest; whether somebody attends to that is asked of that stack.
+            # Its stack reports to it at rest; this check handles that stack separately.
             child = child_of(tables, row) if row is not None and row.progress is not None else None
             return child is not None and child.status is Status.IN_PROGRESS
         holder = next((worker for worker in self.world.workers if worker.service.id == row.owner), None)
@@ -306,7 +311,7 @@ class InvariantChecker:
 
 
 def _learn_goal(checker: InvariantChecker, traversal: Traversal) -> None:
-    """A traversal that is about a goal was planned: given by somebody, or begun by an engine as a repair."""
+    """Record a planned traversal that has a goal: requested by a user, or begun by an engine as a repair."""
     fiber = checker.world.kernel.current
     checker.changed[traversal.stack_id] = traversal
     if traversal.action is Action.UPDATE and fiber is not None and fiber.name == SWEEP:
@@ -320,7 +325,7 @@ def _has_busy_rows(world: World, stack: Stack) -> bool:
 
 
 def _take_over(world: World, step: Transition, resource_id: str) -> None:
-    """An object that was offered to a stack belongs to it from now on."""
+    """Assign an adopted object to its stack."""
     row = step.tables.resource[resource_id]
     thing = world.reality.objects.get(row.physical_id or '')
     borrowed = row.definition is not None and row.definition.external_id is not None
@@ -329,25 +334,25 @@ def _take_over(world: World, step: Transition, resource_id: str) -> None:
 
 
 def _late(traversal: Traversal, nodes: Mapping[int, Node]) -> list[int]:
-    """The nodes that came late and wait for the end of the update half; in the rows their traversal alone says so."""
+    """Return the late nodes that wait for the end of the update half. Only their traversal knows that they do."""
     late = [nodes[number] for number in traversal.late_numbers if number in nodes]
     return [node.number for node in late if node.status is NodeStatus.WAITING]
 
 
 def _take_up_again(world: World, row: Resource) -> None:
-    """A row is added for an object that its stack had let go of: that this was so is forgotten."""
+    """Assign an object to its stack again, because a row was added for an object that the stack had released."""
     for thing in world.reality.objects.values():
         if thing.stack_id == NOBODY and is_of(row, thing):
             thing.stack_id = row.stack_id
 
 
 def _is_left(world: World, held: Resource | None) -> bool:
-    """Whether somebody has asked to leave what a row is held for: then it is taken away from a living worker."""
+    """Return True if a user requested to keep the object of a row; then its worker loses the row although it lives."""
     return held is not None and any(held.id in each.left_rows for each in world.store.tables.traversal.values())
 
 
 def _behind(attended: Iterable[int], nodes: Mapping[int, Node]) -> set[int]:
-    """The nodes whose turn to be told of comes after those: each wakes the next in its chain."""
+    """Return the nodes behind these in the backlog: each node notifies the next one in its chain."""
     behind: set[int] = set()
     for number in attended:
         follower = nodes[number].next_in_backlog

@@ -1,4 +1,4 @@
-"""The rules about what somebody else does to objects: who may put it right, when, and how often."""
+"""Rules about changes of objects by outsiders: who may repair them, when, and how often."""
 
 from __future__ import annotations
 
@@ -25,30 +25,33 @@ if TYPE_CHECKING:
 
 
 class OfRepairs(Invariant):
-    """Knows which traversals engines have begun by themselves to put something right."""
+    """A rule that knows the traversals that engines have begun as repairs."""
 
     def begun(self, step: Transition) -> Traversal | None:
-        """The repair that begins with a commit: an update that no user has asked for."""
+        """Return the repair that begins with a commit: an update without a user's request. None if no repair begins."""
         for effect in step.of_kind(effects.InsertTraversal):
             if effect.traversal.id in self.world.checker.repairs:
                 return effect.traversal
         return None
 
     def under_way(self, thing: PhysicalObject) -> Stack | None:
-        """The stack of an object, where it is at the top of its tree and a repair of it is what is being done."""
+        """Return the root stack of an object if a repair of this stack is in progress; None otherwise."""
         stack = self.world.store.tables.stack.get(thing.stack_id)
         is_repair = stack is not None and stack.traversal_id in self.world.checker.repairs
         return stack if is_repair and thing.id not in self.world.reality.late else None
 
 
 class OnlyWhatIsToBe(OfRepairs):
-    """With ``report`` or ``ignore`` engines touch nothing that no user has asked for."""
+    """With ``report`` or ``ignore``, engines change objects only on a user's request."""
 
     rule = 'D2'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """A repair begins where an object is to be put right and is not as it was left; older rows may still say so."""
+        """Require that the stack of a repair has a changed object with the policy ``repair``.
+
+        If servers lag or commits were lost, a past change is enough.
+        """
         traversal = self.begun(step)
         if traversal is None or self._again(step, traversal):
             return
@@ -59,17 +62,17 @@ class OnlyWhatIsToBe(OfRepairs):
         harmed = [row for row in tables.resource.values() if row.physical_id in keys]
         mine = [row for row in harmed if tables.stack[row.stack_id].tree_id == traversal.stack_id]
         if not any(policy_of(self.world, row) is DriftPolicy.REPAIR for row in mine):
-            yield f'{traversal.stack_id} is repaired, though nothing of it is to be'
+            yield f'{traversal.stack_id} is repaired, though no changed object has the policy repair'
 
     @staticmethod
     def _again(step: Transition, traversal: Traversal) -> bool:
-        """Whether it goes on with what a repair that failed has left: what was harmed may have no row any more."""
+        """Return True if the repair continues a failed one: the changed object may have no row any more."""
         before = step.stacks[traversal.stack_id].before
         return before is not None and before.status is Status.FAILED
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """A repair touches what is to be put right, and what is made of that."""
+        """Require that a repair touches only objects with the policy ``repair`` and objects that depend on them."""
         stack = self.under_way(thing)
         if stack is None:
             return
@@ -78,17 +81,17 @@ class OnlyWhatIsToBe(OfRepairs):
         repaired = {row.name for row in rows if policy_of(self.world, row) is DriftPolicy.REPAIR}
         nested = {name for name, wanted in goal.resources.items() if wanted.nested is not None}
         if thing.name in goal.resources and not _made_of(goal, thing.name) & (repaired | nested):
-            yield f'{action} of {thing.id} by a repair, though it is not to be repaired, nor what it is made of'
+            yield f'{action} of {thing.id} by a repair, though neither it nor one it depends on has the policy repair'
 
 
 class OnStacksAtRest(OfRepairs):
-    """No repair begins against a user's operation, or on a stack that is suspended, busy or failed, but by a repair."""
+    """No repair begins on a stack that is suspended, busy or failed, except after a failed repair."""
 
     rule = 'D3'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """The stack as it was before."""
+        """Check the state of the stack before the commit."""
         traversal = self.begun(step)
         if traversal is None:
             return
@@ -100,37 +103,37 @@ class OnStacksAtRest(OfRepairs):
         elif stack.action in NOT_UP:
             yield f'{traversal.stack_id} is repaired, though it was {stack.action}_{stack.status}'
         elif traversal.template_id != stack.template_id:
-            yield f'a repair gives {stack.id} the goal {traversal.template_id}, but its user wants {stack.template_id}'
+            yield f'a repair gives {stack.id} the goal {traversal.template_id}, but its user set {stack.template_id}'
 
 
 class NeverTwice(OfRepairs):
-    """What is there and of use is not made a second time: it is changed as it is."""
+    """A repair never creates a second object while the first one works: it updates the first one."""
 
     rule = 'D4'
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """Objects that a repair makes."""
+        """Check the objects that a repair creates."""
         stack = self.under_way(thing)
         if stack is None or action is not Action.CREATE:
             return
         reality = self.world.reality
         if any(name == thing.name for name in reality.behaviours) or self.world.losses:
-            return  # what fails, or is refused, may have to be made anew
+            return  # a replacement is allowed after a failed or refused update
         for other in reality.objects.values():
             alike = (other.stack_id, other.name, other.kind) == (thing.stack_id, thing.name, thing.kind)
             if other is thing or not alike or other.ill or other.id in reality.late:
                 continue
             row = self._row_of(other)
             if row is not None and row.replaced_by is not None and row.action is not Action.DELETE:
-                yield f'{thing.id} is made, though {other.id} is there and of use'
+                yield f'{thing.id} is created, though {other.id} exists and works'
 
     def _row_of(self, thing: PhysicalObject) -> Resource | None:
         return next((row for row in self.world.store.tables.resource.values() if is_of(row, thing)), None)
 
 
 class NoEndlessFight(OfRepairs):
-    """What keeps changing is put right a few times, and then given up; an event says so."""
+    """An object that keeps changing is repaired a few times and then given up; an event reports that."""
 
     rule = 'D5'
 
@@ -142,7 +145,7 @@ class NoEndlessFight(OfRepairs):
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """An operation of a user begins the count anew; what is given up is told once until then."""
+        """Restart the count at a user's operation. Until then, an object is reported as given up only once."""
         if step.tables.event and step.tables.event[-1].id != self._last:
             yield from self._told_twice(step.tables)
         for effect in step.of_kind(effects.InsertTraversal):
@@ -152,7 +155,7 @@ class NoEndlessFight(OfRepairs):
                 self._told = Counter({each: count for each, count in self._told.items() if each[0] != key})
 
     def _told_twice(self, tables: Tables) -> Iterator[str]:
-        """Look at the events since the last commit: those of what is given up are stored with that, by no decision."""
+        """Check the events since the last commit. Events of given-up objects are stored by no decision."""
         news = list(takewhile(lambda event: event.id != self._last, reversed(tables.event)))
         self._last = tables.event[-1].id
         for event in reversed(news):
@@ -160,40 +163,43 @@ class NoEndlessFight(OfRepairs):
                 told = (event.stack_id, event.resource_name)
                 self._told[told] += 1
                 if self._told[told] > 1 + self._unsaid:
-                    yield f'{event.resource_name} is given up for the {self._told[told]}th time'
+                    yield f'{event.resource_name} is reported as given up for the {self._told[told]}th time'
 
     @override
     def went_back(self) -> None:
-        """What was told last may be lost."""
+        """Forget the latest events: they may be lost."""
         events = self.world.store.tables.event
         self._last = events[-1].id if events else ''
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """Each repair that touches an object that keeps changing counts."""
+        """Count the repairs that touch an object that keeps changing."""
         stack = self.under_way(thing)
         if stack is None or thing.name not in {name for name, _ in self.world.reality.harmed_again}:
             return
         if action not in (Action.CREATE, Action.UPDATE) or thing.name not in self._causes(stack):
-            return  # what is made of something else is visited with that
+            return  # objects that depend on another one are visited with it
         begun = self._repairs.setdefault((stack.id, thing.name), set())
         begun.add(stack.traversal_id or '')
         if len(begun) > REPAIR_ATTEMPTS + self._unsaid:
             yield f'{thing.name} is repaired for the {len(begun)}th time in a row'
 
     def _causes(self, stack: Stack) -> list[str]:
-        """What has changed, as the engine says, that the stack is being repaired."""
+        """Return the changes that caused the repair of the stack, according to the engine."""
         return re.split(r'[ ,]+', self.world.store.tables.traversal[stack.traversal_id or ''].cause)
 
     @property
     def _unsaid(self) -> int:
-        """How often an engine may have begun a repair, or given one up, without noting it: it died, or could not."""
+        """Number of times that an engine may have begun or given up a repair without recording it.
+
+        The engine died, or had no database.
+        """
         trouble = self.world.trouble
         return self.world.crashes + trouble.failures + trouble.outages + self.world.losses
 
 
 def _made_of(goal: Template, name: str) -> set[str]:
-    """A resource, and all that it is made of, directly or not."""
+    """Return a resource and all resources on which it depends, directly or not."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -208,4 +214,4 @@ def _made_of(goal: Template, name: str) -> set[str]:
 
 
 DRIFT_RULES = (OnlyWhatIsToBe, OnStacksAtRest, NeverTwice, NoEndlessFight)
-"""D2 to D5. D1, that what is to be put right is, is asked where everything has come to rest."""
+"""Rules D2 to D5. D1 (every repair is done) is checked when everything is at rest."""

@@ -1,4 +1,4 @@
-"""What must hold of groups, and of what scales them."""
+"""Rules about groups and the policies that scale them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from convergence_simulator.world.world import World
 
 GOAL_OF_ITS_OWN = (Action.RESTORE, Action.ADOPT)
-"""What gives a group the members that it had once, or that there are, whatever its size should be."""
+"""Actions that set the members of a group to earlier or existing ones, at any size."""
 
 
 class InGroups(Invariant):
-    """A group has the size that was asked for last, and its members are what it says.
+    """A group has the last requested size, and its members match its definition.
 
-    Scaling adds members or takes members away, never both, and touches none of the others.
+    Scaling either adds members or removes members, and changes no other member.
     """
 
     rule = 'I14'
@@ -37,7 +37,7 @@ class InGroups(Invariant):
 
     @override
     def went_back(self) -> None:
-        """What groups are made from is what the rows say; which sizes were asked for is told by that."""
+        """Read the definitions and the requested sizes of groups from the rows."""
         tables = self.world.store.tables
         self._sizes.clear()
         self._contents.clear()
@@ -50,7 +50,7 @@ class InGroups(Invariant):
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Goals that nested stacks of groups get, and groups that are up."""
+        """Check new goals of nested stacks of groups, and groups that become complete."""
         for effect in step.of_kind(effects.InsertTraversal):
             stack = step.tables.stack[effect.traversal.stack_id]
             group = step.tables.resource.get(stack.parent_resource_id or '')
@@ -68,7 +68,10 @@ class InGroups(Invariant):
                 yield from self._up(step, after)
 
     def _told(self, stack: Stack, group: Resource, content: Mapping[str, Any], traversal: Traversal) -> None:
-        """A size that the template asks for counts from the moment in which it is another one than before."""
+        """Record the requested size.
+
+        A size in the template counts from the time at which it differs from the size before.
+        """
         wanted: Mapping[str, Any] = group.pending.properties if group.pending is not None else group.properties
         if traversal.action in GOAL_OF_ITS_OWN:
             self._sizes[stack.id] = len(_members(content))
@@ -100,16 +103,16 @@ class InGroups(Invariant):
             asked = amount if is_exact else self._sizes[stack.id] + amount
             asked = max(bounds['min_size'], min(asked, bounds['max_size']))
         else:
-            asked = len(wanted)  # members that do not work do not count
+            asked = len(wanted)  # members that do not work are not counted
         self._sizes[stack.id] = asked
         if len(wanted) != asked:
-            yield f'{group.name} is scaled to {len(wanted)} members, but was to have {asked}'
+            yield f'{group.name} is scaled to {len(wanted)} members, but the requested size is {asked}'
         stay = present.keys() & wanted.keys()
         if works and len(stay) < min(len(present), len(wanted)):
             yield f'{group.name} is scaled from {sorted(present)} to {sorted(wanted)}: members are exchanged'
         for name in sorted(stay):
             if present[name] != wanted[name]:
-                yield f'{group.name} is scaled, and so its member {name} changes'
+                yield f'{group.name} is scaled, but its member {name} changes'
         if self.world.skips_unchanged:
             yield from self._touched(step, group, stay, effect)
 
@@ -120,7 +123,7 @@ class InGroups(Invariant):
             is_unfinished = row is None or row.status is not Status.COMPLETE or row.digest is None
             is_visited = node.phase is Phase.UPDATE and node.name in stay and node.status is not NodeStatus.DONE
             if is_visited and not is_unfinished:
-                yield f'{group.name} is scaled, and so its member {node.name} is visited'
+                yield f'{group.name} is scaled, but its member {node.name} is visited'
 
     def _up(self, step: Transition, row: Resource) -> Iterator[str]:
         child = child_of(step.tables, row)
@@ -129,7 +132,7 @@ class InGroups(Invariant):
         content: Any = step.tables.template[child.template_id or ''].content['template']
         members = _members(content)
         if len(members) != self._sizes[child.id]:
-            yield f'{row.name} has {len(members)} members, but was to have {self._sizes[child.id]}'
+            yield f'{row.name} has {len(members)} members, but the requested size is {self._sizes[child.id]}'
         traversal = step.tables.traversal[child.traversal_id or '']
         if traversal.action in GOAL_OF_ITS_OWN:
             return
@@ -139,7 +142,7 @@ class InGroups(Invariant):
 
 
 def _before(step: Transition, stack_id: str) -> Iterator[Resource]:
-    """The rows of a stack as they were before a commit."""
+    """Yield the rows of a stack before a commit."""
     for row in step.tables.resources_of(stack_id):
         before = step.resources[row.id].before if row.id in step.resources else row
         if before is not None:
@@ -159,7 +162,7 @@ def _output(content: Mapping[str, Any], name: str) -> AnyJson:
 
 
 def _member(group: Resource, name: str) -> dict[str, Any]:
-    """What a member of a group should be, as a template writes it."""
+    """Return the definition of a member of a group, as in a template."""
     properties: Mapping[str, Any] = group.properties
     if group.type == GROUP:
         return dict(properties['resource'])

@@ -1,7 +1,7 @@
-"""What must hold after every commit and after every change of reality, one class a rule.
+"""Rules that hold after every commit and after every change of an object, one class for each rule.
 
-The rules know nothing of how the engine decides: they look at rows before and after, at what was planned, and at what
-really exists. So they notice when a guard of the engine is missing. Each costs what a commit touches.
+The rules do not know how the engine decides. They compare the rows before and after with the plan and with the objects
+that exist. So they notice when a guard of the engine is missing. A rule costs as much as a commit touches.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from convergence_simulator.world.world import World
 
 FromOutside = effects.CountEvent | effects.TellParent | effects.ClearHook | effects.RevokeAddresses
-"""What third parties write of a row, whoever holds it."""
+"""Effects by which third parties write to a row that another owner may hold."""
 CANARY = 'canary'
-"""A property value that has this in it is a secret."""
+"""A property value that contains this text is a secret."""
 
 
 class Invariant:
-    """A rule. Its methods tell what breaks it, one text each.
+    """A rule. Its methods yield a text for each violation.
 
-    :ivar rule: its name.
+    :ivar rule: name of the rule.
     """
 
     rule = ''
@@ -43,19 +43,19 @@ class Invariant:
         self.world = world
 
     def committed(self, step: Transition) -> Iterator[str]:
-        """Something was committed."""
+        """Test a commit."""
         return iter(())
 
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """An object was made, changed or removed."""
+        """Test an object that was created, changed or removed."""
         return iter(())
 
     def went_back(self) -> None:
-        """The last commits are lost: what was known by them does not count any more."""
+        """Forget the facts of lost commits."""
 
 
 class OneOwner(Invariant):
-    """A row has one owner at a time, and each owner a fence of its own, whatever the database has forgotten."""
+    """A row has one owner at a time, and each owner has its own fence; lost commits change nothing of this."""
 
     rule = 'I1'
 
@@ -66,12 +66,12 @@ class OneOwner(Invariant):
 
     @override
     def went_back(self) -> None:
-        """Another owner may have a fence that was given out before; the same one may not."""
+        """Allow fences that were used before, for another owner only."""
         self._owners.clear()
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """An owner never follows another without the row having been free in between."""
+        """Require that a row is free between two owners."""
         verdict = step.decision.verdict
         if isinstance(verdict, StepDecision) and verdict.claim is not None:
             row = verdict.claim.resource
@@ -83,7 +83,7 @@ class OneOwner(Invariant):
             if after is None or after.owner is None:
                 continue
             if before is not None and before.owner not in (None, after.owner):
-                yield f'{after.name} ({key}) goes from {before.owner} to {after.owner} though nobody let go of it'
+                yield f'{after.name} ({key}) goes from {before.owner} to {after.owner} without a release'
             owner = self._owners.setdefault((key, after.fence), after.owner)
             if owner != after.owner:
                 yield f'{after.name} ({key}) has two owners under fence {after.fence}: {owner} and {after.owner}'
@@ -92,20 +92,20 @@ class OneOwner(Invariant):
 
 
 class FencedWrites(Invariant):
-    """A write that names an owner and a fence lands only while they are the row's."""
+    """A write with an owner and a fence succeeds only while the row has this owner and fence."""
 
     rule = 'I2'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """The first write of a commit to a row names what it was before."""
+        """Compare the first write of a commit to a row with the row before it."""
         seen: set[str] = set()
         for effect in step.effects:
             if isinstance(effect, (effects.UpdateResource, effects.DeleteResource)):
                 key = effect.resource_id
                 before = step.resources[key].before
                 if key not in seen and (before is None or (before.owner, before.fence) != (effect.owner, effect.fence)):
-                    held = f'{before.owner} under {before.fence}' if before else 'nobody, for it is gone'
+                    held = f'{before.owner} under {before.fence}' if before else 'no owner, for the row is gone'
                     yield f'{key} is written by {effect.owner} under fence {effect.fence}, but held by {held}'
                 seen.add(key)
             elif isinstance(effect, effects.InsertResources):
@@ -119,11 +119,11 @@ class FencedWrites(Invariant):
     def _in_passing(step: Transition, effect: effects.UpdateResources) -> Iterator[str]:
         third = {'owner', 'fence', 'action', 'status'} & set(effect.changes)
         if third:
-            yield f'{", ".join(sorted(third))} of {effect.resource_ids} are written by somebody who holds none of them'
+            yield f'{", ".join(sorted(third))} of {effect.resource_ids} are written by a process that owns none'
 
     @staticmethod
     def _from_outside(step: Transition, effect: FromOutside) -> Iterator[str]:
-        """A third party writes columns of its own, and none of the holder's."""
+        """Require that a third party writes only its own columns and none of the owner's."""
         if any(isinstance(each, (effects.UpdateResource, effects.UpdateResources)) for each in step.effects):
             return
         change = step.resources[effect.resource_id]
@@ -136,17 +136,17 @@ class FencedWrites(Invariant):
             if each.name not in own and getattr(change.before, each.name) != getattr(change.after, each.name)
         ]
         if others:
-            yield f'{", ".join(others)} of {effect.resource_id} are written by somebody who only has something to say'
+            yield f'{", ".join(others)} of {effect.resource_id} are written by a process that may only notify'
 
 
 class InOrder(Invariant):
-    """A node runs only after all it requires are done in this traversal, and done means done."""
+    """A node runs only after all its requirements are done in this traversal. A done node has a finished row."""
 
     rule = 'I3'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Nodes that become ready, are claimed or are finished."""
+        """Check nodes that become ready, are claimed or are finished."""
         for (traversal_id, number), change in step.nodes.items():
             node = change.after
             if node is None or node.status is NodeStatus.WAITING:
@@ -167,7 +167,7 @@ class InOrder(Invariant):
             yield f'{node.phase} {node.name or number} is {node.status} before {", ".join(map(str, missing))} is done'
 
     def _predecessors(self, step: Transition, traversal_id: str, node: Node) -> set[int]:
-        """As planned; and, whatever was planned, the names that an update node's own definition requires."""
+        """Return the planned predecessors, and those that the definition of an update node requires."""
         planned = self.world.checker.planned.get((traversal_id, node.number), frozenset())
         if node.definition is None or not node.definition.requires:
             return set(planned)
@@ -194,7 +194,7 @@ class InOrder(Invariant):
                 state = f'{row.action}_{row.status} held by {row.owner}' if row is not None else 'gone'
                 yield f'UPDATE {node.name} is done, but its row is {state}'
             elif row.physical_id in self.world.reality.told_gone - self.world.reality.harmed.keys():
-                # Of what somebody else has removed perhaps an observer alone was told, who decides nothing.
+                # Perhaps only an observer, which decides nothing, knows that an outsider has removed the object.
                 yield f'UPDATE {node.name} is done, though it is known that {row.physical_id} does not exist any more'
             elif row.handover is not None:
                 yield f'UPDATE {node.name} is done, but its row is {row.handover}'
@@ -204,17 +204,17 @@ class InOrder(Invariant):
                 for other in step.tables.node[node.traversal_id].values()
             )
             if not chosen:
-                yield f'CLEANUP {node.name} is done, but {row.id} is still there and nobody wants it'
+                yield f'CLEANUP {node.name} is done, but {row.id} still exists, though the goal does not contain it'
 
 
 class CountedOnce(Invariant):
-    """A predecessor counts once: what a node waits for is the number of its predecessors that are not done."""
+    """A predecessor counts once: a node waits for as many predecessors as are not done."""
 
     rule = 'I4'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Nodes whose count has changed, and nodes that are finished a second time."""
+        """Check nodes whose count has changed, and nodes that are finished twice."""
         for (traversal_id, number), change in step.nodes.items():
             node = change.after
             if node is None or node.status in (NodeStatus.DONE, NodeStatus.FAILED):
@@ -231,7 +231,7 @@ class CountedOnce(Invariant):
 
 
 class OneTraversal(Invariant):
-    """A stack has one current traversal; another one changes nothing of it, and says nothing about it."""
+    """A stack has one current traversal. Other traversals change nothing of the stack and store no events of it."""
 
     rule = 'I5'
 
@@ -241,7 +241,7 @@ class OneTraversal(Invariant):
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Claims, ends of nodes, failures, states and events of stacks."""
+        """Check claims, finished nodes, failures, states and events of stacks."""
         yield from self._nodes(step)
         yield from self._failures(step)
         for key, change in step.stacks.items():
@@ -255,11 +255,11 @@ class OneTraversal(Invariant):
         for event in step.events:
             traversal = step.current(event.stack_id)
             if event.resource_name is None and (traversal is None or traversal.action is not event.action):
-                yield f'the event {event.action}_{event.status} of {event.stack_id} is not of its present operation'
+                yield f'the event {event.action}_{event.status} of {event.stack_id} is not of its current operation'
 
     def _nodes(self, step: Transition) -> Iterator[str]:
-        # A cleanup whose row is gone already holds no lock that a plan would wait for; it changes nothing either. Nor
-        # does one that leaves its row as it is, and where servers lag the lock on that row keeps no plan waiting.
+        # A cleanup without a row holds no lock that a plan would wait for, and it changes nothing. A cleanup that
+        # leaves its row unchanged changes nothing either; if servers lag, its lock delays no plan.
         locks_hold = not self.world.trouble.lags
         touched = {
             effect.traversal_id
@@ -274,7 +274,7 @@ class OneTraversal(Invariant):
         for traversal_id in touched:
             traversal = step.tables.traversal[traversal_id]
             if step.tables.stack[traversal.stack_id].traversal_id != traversal_id:
-                yield f'a node of traversal {traversal_id} is worked on, which is not current any more'
+                yield f'a node of traversal {traversal_id} is in progress, but the traversal is not current'
 
     @staticmethod
     def _has_row(step: Transition, effect: effects.FinishNode) -> bool:
@@ -293,17 +293,17 @@ class OneTraversal(Invariant):
             for effect in step.of_kind(effects.UpdateResource):
                 claimed_for = self._claims.get((effect.resource_id, effect.fence), key)
                 if effect.owner is not None and claimed_for != key:
-                    yield f'traversal {key} fails by what was done for {claimed_for}'
+                    yield f'traversal {key} fails because of work for {claimed_for}'
 
 
 class GoesOn(Invariant):
-    """`IN_PROGRESS` implies that some node is ready, claimed or backing off, or that a failure waits to be settled."""
+    """A stack in progress has a node that is ready, claimed or waits for a retry, or a failure to settle."""
 
     rule = 'I10'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Stacks and traversals whose nodes have changed."""
+        """Check stacks and traversals whose nodes have changed."""
         for traversal_id in {traversal_id for traversal_id, _ in step.nodes}:
             traversal = step.tables.traversal[traversal_id]
             stack = step.tables.stack[traversal.stack_id]
@@ -313,17 +313,17 @@ class GoesOn(Invariant):
             if traversal.status is TraversalStatus.RUNNING and not any(
                 node.status is NodeStatus.READY for node in nodes
             ):
-                yield f'{stack.name} is {stack.action}_IN_PROGRESS, but nothing is left that could go on'
+                yield f'{stack.name} is {stack.action}_IN_PROGRESS, but no node can run'
 
 
 class NothingBegins(Invariant):
-    """Of a traversal that is being cancelled what has begun goes on, and nothing else; in nested stacks neither."""
+    """A cancelled traversal finishes its running nodes and starts no others, in nested stacks as well."""
 
     rule = 'cancelling'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Rows that are claimed, and nodes that are finished."""
+        """Check claimed rows and finished nodes."""
         verdict = step.decision.verdict
         claim = verdict.claim if isinstance(verdict, StepDecision) else None
         if claim is None or claim.step in (Step.RESUME, Step.CANCEL):
@@ -331,7 +331,7 @@ class NothingBegins(Invariant):
         traversal = step.tables.traversal[claim.traversal.id]
         if traversal.status is TraversalStatus.CANCELLING:
             yield f'{claim.step} of {claim.resource.name} begins, though {traversal.action} is being cancelled'
-        # Who is nested is told a moment later, at the latest by the second sweep.
+        # Nested stacks are notified a moment later, at the latest by the second sweep.
         stack = step.tables.stack[claim.stack.id]
         while traversal.for_parent and not self.world.lost and stack.parent_id in step.tables.stack:
             stack = step.tables.stack[stack.parent_id]
@@ -343,13 +343,13 @@ class NothingBegins(Invariant):
 
 
 class Discreet(Invariant):
-    """A secret appears in no event, reason or output of an operation."""
+    """No event, reason or output of an operation contains a secret."""
 
     rule = 'I11'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Whatever text a commit stores for people to read."""
+        """Check each text that a commit stores for users."""
         texts = [event.reason for event in step.events]
         texts += [change.after.status_reason for change in step.stacks.values() if change.after]
         texts += [change.after.status_reason for change in step.resources.values() if change.after]

@@ -1,4 +1,4 @@
-"""The rules about what exists: nothing untracked, nothing removed too early, nothing replaced without a cause."""
+"""Rules about objects: none untracked, none removed too early, none replaced without a cause."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing_extensions import override
 from convergence import template
 from convergence.core import effects
 from convergence.core.claim import Step, StepDecision
-from convergence.core.leftover import LATE
 from convergence.core.model import Action, DeletionPolicy, NodeStatus, Phase, Status
+from convergence.core.orphans import LATE
 from convergence.core.rows import Node, Resource, Stack
 from convergence_simulator.cloud.reality import NOBODY, PhysicalObject, Question, is_of, may_find
 from convergence_simulator.cloud.sorts import ADDRESSED, ENFORCED, NEVER_FOUND, Exclusive, Keeper
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 UNKNOWN = re.compile(
     r'\bunknown\b|\bwhether it (was |has )?made\b|\bmay (still )?exist\b|\bmay have been (made|created)\b'
 )
-"""What an event says of something that nobody can know."""
+"""Events that say that the existence of an object is unknown."""
 
 
 class Tracked(Invariant):
     """No physical object without a row or an intent, and no row with two objects.
 
-    What nobody can ask for may get lost sight of, when whoever makes it dies; then an event has to say so.
+    An object that no call can find may become untracked if its creator dies; then an event has to report it.
     """
 
     rule = 'I6'
@@ -43,12 +43,12 @@ class Tracked(Invariant):
 
     @override
     def went_back(self) -> None:
-        """That something was to be left is forgotten."""
+        """Forget the objects that users requested to keep."""
         self._left.clear()
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """A row that goes leaves nothing behind; a row that names an object names its own."""
+        """Require that a removed row leaves no object, and that a row names its own object only."""
         objects, late = self.world.reality.objects, self.world.reality.late
         for key, change in step.resources.items():
             before, after = change.before, change.after
@@ -59,14 +59,17 @@ class Tracked(Invariant):
                     self._left.add(before.token)
                 for thing in left_by(self.world, before):
                     if not self._is_of_another(step, thing) and not self._may_stay(step, before, thing):
-                        yield f'the row {key} of {before.name} goes, but {thing.id} still exists'
+                        yield f'the row {key} of {before.name} is removed, but {thing.id} still exists'
             if after is not None and after.token is not None and after.physical_id in objects:
                 thing = objects[after.physical_id]
                 if thing.token != after.token and thing.id not in late and thing.stack_id != NOBODY:
                     yield f'the row {key} of {after.name} names {thing.id}, which was made for another'
 
     def _may_stay(self, step: Transition, row: Resource, thing: PhysicalObject) -> bool:
-        """Whether an object stays when its row goes: on purpose, or because nobody can know of it, and says so."""
+        """Return True if an object may stay without a row.
+
+        The user requested it, or no call can find the object and an event reports that.
+        """
         reality = self.world.reality
         stack = step.tables.stack[row.stack_id]
         traversal = step.tables.traversal.get(stack.traversal_id or '')
@@ -82,24 +85,24 @@ class Tracked(Invariant):
 
     @staticmethod
     def _is_of_another(step: Transition, thing: PhysicalObject) -> bool:
-        """Whether a row that is still there names an object: it was made again under a token of which all was lost."""
+        """Return True if another row has the object: it was created again with a token after its row was lost."""
         return any(row.physical_id == thing.id for row in step.tables.resources_of(thing.stack_id))
 
     @staticmethod
     def _is_left(step: Transition, row: Resource) -> bool:
-        """Whether somebody has asked to leave what a row was for."""
+        """Return True if a user requested to keep the object of a row."""
         traversal = step.tables.traversal.get(step.tables.stack[row.stack_id].traversal_id or '')
         return traversal is not None and row.id in traversal.left_rows
 
     @staticmethod
     def _is_named(step: Transition, row: Resource, thing: PhysicalObject) -> bool:
-        """Whether an event of this commit names an object that is left, so that its user can find it."""
+        """Return True if an event of this commit names a kept object, so that its user can find it."""
         told = ' '.join(event.reason for event in step.events if event.resource_name == row.name)
         return thing.id in told or thing.token in told
 
     @staticmethod
     def _was_told(step: Transition, row: Resource) -> bool:
-        """Whether an event says that something may exist of which nobody knows."""
+        """Return True if an event reports that an untracked object may exist."""
         return any(
             event.resource_name == row.name and event.stack_id == row.stack_id and UNKNOWN.search(event.reason)
             for event in step.tables.event
@@ -107,11 +110,11 @@ class Tracked(Invariant):
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """An object is made for a row that says so, and only one; what belongs to others is left alone."""
+        """Require one row for each new object, one object for each row, and no change of objects of others."""
         if thing.token in self._left and action is Action.DELETE is not self.world.reality.late.get(thing.id):
-            yield f'{thing.id} is removed, but somebody has asked to leave it'
+            yield f'{thing.id} is removed, but a user requested to keep it'
         if thing.id in self.world.reality.late:
-            return  # What is made late is found out about later.
+            return  # Objects that are created late are found later.
         if thing.stack_id == NOBODY:
             yield f'{action} of {thing.id}, which belongs to others'
         if action is not Action.CREATE:
@@ -120,14 +123,14 @@ class Tracked(Invariant):
             yield f'{thing.id} is the second object made for one row'
         rows = self.world.store.tables.resource.values()
         if not any(row.token == thing.token for row in rows):
-            yield f'{thing.id} is made, but no row knows of it'
+            yield f'{thing.id} is created, but no row has its token'
 
     def _is_made_again(self, thing: PhysicalObject) -> bool:
-        """Whether an object takes the place of one that is gone, of whose removal the rows know nothing (any more).
+        """Return True if an object replaces a removed one whose removal the rows do not record (any more).
 
-        Nor does the row of a leftover, of which somebody has told who had lost the row that it was made for: that may
-        have been removed meanwhile, and its object with it. Whoever removes a leftover of a type of which only another
-        creation tells makes it once more, to learn its id.
+        This includes leftovers. A leftover is reported by a process that has lost the row; the row and its object may
+        have been removed meanwhile. For a type whose objects only a second creation finds, the deletion of a leftover
+        creates the object again to get its id.
         """
         reality = self.world.reality
         if any(each.token == thing.token for each in reality.objects.values() if each.id != thing.id):
@@ -136,13 +139,13 @@ class Tracked(Invariant):
         return bool(self.world.losses) or removed or (thing.kind in ENFORCED and self._is_of_leftover(thing))
 
     def _is_of_leftover(self, thing: PhysicalObject) -> bool:
-        """Whether an object is made for a row that is being removed, and is there only because somebody told late."""
+        """Return True if an object is created for the deletion of a leftover that was reported late."""
         rows = (row for row in self.world.store.tables.resource.values() if row.token == thing.token)
         return all(row.action is Action.DELETE and row.id in self._leftovers for row in rows)
 
 
 class AfterReplacement(Invariant):
-    """What is in service is never removed, and an old object goes only after its replacement is in service."""
+    """The current object is never removed; an old one is removed only after its replacement is complete."""
 
     rule = 'I7'
 
@@ -152,21 +155,21 @@ class AfterReplacement(Invariant):
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Claims for a deletion."""
+        """Check claims for a deletion."""
         self._learn(step)
         row = deleting(step)
         if row is None or row.id in self._never_up:
-            return  # a leftover of something that is lost was never in service
+            return  # a leftover of a lost commit was never in service
         for node in step.tables.node.get(step.decision.verdict.claim.node.traversal_id, {}).values():
             if node.phase is not Phase.UPDATE or node.name != row.name:
                 continue
             if node.resource_id == row.id:
-                yield f'{row.name} ({row.id}) is the one that is wanted, and is to be removed'
+                yield f'{row.name} ({row.id}) is the current row of the goal, and is being removed'
             elif node.status is not NodeStatus.DONE and not self._makes_room(step, row, node):
-                yield f'{row.name} ({row.id}) is to be removed before {node.resource_id}, which replaces it, is up'
+                yield f'{row.name} ({row.id}) is being removed before its replacement {node.resource_id} is complete'
 
     def _learn(self, step: Transition) -> None:
-        """Rows that are added for what was made by somebody who had lost his own, and those of them that come up."""
+        """Record rows added for objects of a process that lost its row, and such rows that become complete."""
         if not step.of_kind(effects.InsertTraversal) and not step.of_kind(effects.PointNode):
             self._never_up.update(row.id for each in step.of_kind(effects.InsertResources) for row in each.resources)
         for key, change in step.nodes.items() if self._never_up else ():
@@ -176,7 +179,7 @@ class AfterReplacement(Invariant):
 
     @staticmethod
     def _makes_room(step: Transition, row: Resource, node: Node) -> bool:
-        """Whether what is wanted cannot be made while an object of the same name is there, or goes on being removed."""
+        """Return True if the new object cannot be created while an object of the same name exists."""
         if node.definition is None or node.definition.type != row.type:
             return False
         before = step.resources[row.id].before if row.id in step.resources else None
@@ -185,40 +188,40 @@ class AfterReplacement(Invariant):
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """An object goes only while somebody holds its row to delete it."""
+        """Require that an object is removed only while a worker holds its row to delete it."""
         if action is not Action.DELETE or thing.id in self.world.reality.late:
             return
         rows = [row for row in self.world.store.tables.resource.values() if is_of(row, thing)]
         holders = [row for row in rows if (row.action is Action.DELETE or row.is_cleared) and row.owner is not None]
         if not holders:
-            yield f'{thing.id} is removed, but nobody holds its row to delete it'
+            yield f'{thing.id} is removed, but no worker holds its row to delete it'
         for row in holders:
             policy = row.definition.deletion_policy if row.definition is not None else None
             if policy is DeletionPolicy.RETAIN:
-                yield f'{thing.id} is removed, but was to be retained'
+                yield f'{thing.id} is removed, but its deletion policy is Retain'
             kept = (row.id, thing.id) in self.world.reality.kept
             if policy is DeletionPolicy.SNAPSHOT and thing.kind == Keeper.type_name and not kept:
-                yield f'{thing.id} is removed before what it was has been kept'
+                yield f'{thing.id} is removed before its snapshot is stored'
 
 
 class DependentsFirst(Invariant):
-    """What was built on something is cleaned up before it."""
+    """An object is cleaned up after the objects that depend on it."""
 
     rule = 'I8'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Claims for a deletion."""
+        """Check claims for a deletion."""
         row = deleting(step)
         if row is None:
             return
         for other in step.tables.resource.values():
             if (row.id, other.id) in self.world.reality.too_late:
-                continue  # Nobody knew of it when this deletion could begin.
+                continue  # The row was not known yet when this deletion could begin.
             if row.type == Exclusive.type_name and self._is_in_use(step, other):
-                continue  # its type has said that it may be gone for a while
+                continue  # its type has declared that the object may be missing for a while
             if row.id in other.requires and other.id != row.id and other.stack_id == row.stack_id:
-                yield f'{row.name} ({row.id}) is to be removed, but {other.name} ({other.id}) is built on it'
+                yield f'{row.name} ({row.id}) is being removed, but {other.name} ({other.id}) depends on it'
 
     @staticmethod
     def _is_in_use(step: Transition, row: Resource) -> bool:
@@ -228,25 +231,25 @@ class DependentsFirst(Invariant):
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """An object that another one refers to is there, and awake while that one is, whatever the rows say."""
+        """Require that an object to which another one refers exists, and is active while the other one is."""
         if action in (Action.SUSPEND, Action.RESUME):
             yield from self._rests(action, thing)
         if action is not Action.DELETE:
             return
         if self.world.losses:
-            return  # what refers to it may be known to nobody any more
+            return  # the object that refers to it may be untracked
         for other in self.world.reality.objects.values():
-            # What was left behind belongs to nobody: its user has said so, perhaps in the middle of a deletion.
+            # A kept object belongs to no stack: its user requested that, perhaps in the middle of a deletion.
             refers = other.stack_id == thing.stack_id != NOBODY and thing.id in other.properties.values()
             if thing.kind == Exclusive.type_name:
-                continue  # its type has said that it may be gone for a while
+                continue  # its type has declared that the object may be missing for a while
             if refers and other.id not in self.world.reality.late and other.id not in self.world.reality.untold:
                 yield f'{thing.id} is removed, but {other.id} refers to it'
 
     def _rests(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
         stack = self.world.store.tables.stack.get(thing.stack_id)
         if stack is None or stack.action is not action:
-            return  # an update that finds something asleep wakes it up as soon as it gets there
+            return  # an update resumes a suspended object as soon as it reaches it
         for other in self.world.reality.objects.values():
             unseen = other.id in self.world.reality.late or other.id in self.world.reality.untold
             if other.stack_id != thing.stack_id or unseen or self._is_left_over(stack, other):
@@ -257,7 +260,7 @@ class DependentsFirst(Invariant):
                 yield f'{thing.id} is resumed, but {other.id}, to which it refers, is not'
 
     def _is_left_over(self, stack: Stack, thing: PhysicalObject) -> bool:
-        """Whether an object waits for its removal only: the operation in progress is about another one of its name."""
+        """Return True if an object waits for its removal, and the operation uses another one of its name."""
         tables = self.world.store.tables
         nodes = tables.nodes_of(stack.traversal_id or '').values()
         chosen = {node.name: tables.resource.get(node.resource_id or '') for node in nodes if node.name is not None}
@@ -267,13 +270,13 @@ class DependentsFirst(Invariant):
 
 
 class WithCause(Invariant):
-    """Nothing is replaced without a cause, and a row that is still of use is used."""
+    """No object is replaced without a cause, and a usable row is used."""
 
     rule = 'I9'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Replacements, and the rows chosen by a plan."""
+        """Check replacements and the rows that a plan chose."""
         for effect in step.of_kind(effects.InsertTraversal):
             for node in effect.nodes:
                 if node.phase is Phase.UPDATE:
@@ -284,19 +287,19 @@ class WithCause(Invariant):
 
     @override
     def happened(self, action: Action, thing: PhysicalObject) -> Iterator[str]:
-        """Whoever changes an object says what it was before: what it is, or what its row says was last applied.
+        """Require that a change starts from the real or the last applied properties of the object.
 
-        Of what was applied, its service shows what it is now, unless it is not there any more.
+        The service shows the applied properties, unless the object is gone.
         """
         if action is not Action.UPDATE or thing.before is None or thing.id in self.world.reality.late:
             return
         if thing.id in self.world.reality.ever_harmed:
-            return  # it may have been anything in between
+            return  # its state in between is unknown
         for row in self.world.store.tables.resource.values():
             applied = dict(row.properties)
             seen = {name: thing.was.get(name, value) for name, value in applied.items()}
             if is_of(row, thing) and row.owner is not None and thing.before not in (applied, seen):
-                yield f'{thing.id} is changed as if it had been {thing.before}, but it was made from {row.properties}'
+                yield f'{thing.id} is changed from {thing.before}, but its row says {row.properties}'
 
     @staticmethod
     def _chosen(step: Transition, template_id: str | None, node: Node) -> Iterator[str]:
@@ -323,12 +326,12 @@ class WithCause(Invariant):
 
         fitting = [other.id for other in rows if fits(other)]
         if fitting and not fits(row):
-            yield f'the plan chose {row.id} for {node.name}, though {fitting[0]} is just what is wanted'
+            yield f'the plan chose {row.id} for {node.name}, though {fitting[0]} matches the goal'
         elif rows and row.action is Action.INIT and step.resources.get(row.id) is not None:
-            yield f'the plan made a new row for {node.name}, though there is {rows[0].id}'
+            yield f'the plan made a new row for {node.name}, though {rows[0].id} exists'
 
     def _to_be_found(self, row: Resource) -> list[PhysicalObject]:
-        """The object of a row that does not know it, where whoever asks for it is told."""
+        """Return the object of a row without physical id, if a search finds the object."""
         reality = self.world.reality
         if row.physical_id is not None or row.output is not None or row.token is None:
             return []
@@ -352,7 +355,7 @@ class WithCause(Invariant):
         if old.status is Status.FAILED and not is_there:
             return
         if old.action is Action.UPDATE and old.digest is None:
-            return  # the type has refused the update, and asked for this
+            return  # the type has refused the update and requested a replacement
         inputs = {nodes[number].name or '': output for number in node.requires if (output := nodes[number].output)}
         wanted = template.resolve(definition.properties, inputs)
         assert isinstance(wanted, dict)
@@ -361,7 +364,7 @@ class WithCause(Invariant):
 
 
 def left_by(world: World, row: Resource) -> list[PhysicalObject]:
-    """The objects of a row that is gone; not those that never were its own."""
+    """Return the objects of a removed row, except those that never belonged to it."""
     if row.definition is not None and row.definition.external_id is not None:
         return []
     things = world.reality.objects.values()
@@ -369,7 +372,7 @@ def left_by(world: World, row: Resource) -> list[PhysicalObject]:
 
 
 def deleting(step: Transition) -> Resource | None:
-    """The row that was claimed for a deletion, if that is what was committed."""
+    """Return the row that was claimed for a deletion by this commit; None if there is none."""
     verdict = step.decision.verdict
     if not isinstance(verdict, StepDecision) or verdict.claim is None or verdict.claim.action is not Action.DELETE:
         return None

@@ -1,4 +1,4 @@
-"""What one commit has changed: every row that it touched, before and after."""
+"""The changes of one commit: every row that it touched, before and after."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NodeKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class RowChange(Generic[RowT]):
-    """One row; None where it did not exist before, or does not any more."""
+    """One row before and after; None before its creation and after its removal."""
 
     before: RowT | None
     after: RowT | None
@@ -29,9 +29,9 @@ class RowChange(Generic[RowT]):
 class Transition:
     """One commit.
 
-    :ivar tables: all rows, as they are after it.
-    :ivar events: what was announced by it.
-    :ivar beside: stacks to which further rows belong that it has written: signals, snapshots and what is kept for them.
+    :ivar tables: all rows after the commit.
+    :ivar events: events that it stored.
+    :ivar beside: stacks of other written rows: signals, snapshots and their items.
     """
 
     tables: Tables
@@ -52,17 +52,17 @@ class Transition:
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """What the commit was to do."""
+        """The effects of the commit."""
         return self.decision.effects
 
     def of_kind(self, kind: type[RowT]) -> list[RowT]:
-        """The effects of one kind. Every invariant asks for some, at each commit: they are sorted once."""
+        """Return the effects of one kind. They are sorted once, because every rule reads some kinds at each commit."""
         return self._kinds.get(kind, [])
 
     def let_go_above(self) -> list[Resource]:
-        """The rows that are let go of because the stacks that are their objects have begun something in this commit.
+        """Return the rows of nested stacks that are released because the nested stacks have begun an operation.
 
-        Nothing else of them is written.
+        The commit writes nothing else of these rows.
         """
         begun = {effect.traversal.stack_id for effect in self.of_kind(effects.InsertTraversal)}
         if not begun:
@@ -86,12 +86,12 @@ class Transition:
         return found
 
     def scaled(self) -> list[str]:
-        """The stacks that are scaled by this commit."""
+        """Return the stacks that are scaled by this commit."""
         begun = (effect.traversal for effect in self.of_kind(effects.InsertTraversal))
         return [each.stack_id for each in begun if each.scaling]
 
     def told_above(self) -> tuple[set[str], set[NodeKey]]:
-        """Of the stacks around this one: the rows that are told of it, and the nodes that are woken."""
+        """Return the rows of parent stacks that are notified, and the nodes of parent stacks that are woken."""
         told = {effect.resource_id for effect in self.of_kind(effects.TellParent)}
         let_go = self.let_go_above()
         told.update(row.id for row in let_go)
@@ -100,7 +100,7 @@ class Transition:
         return told, woken
 
     def finished_above(self) -> dict[str, Resource]:
-        """The rows, by their keys, that are done because the stacks have come to rest that are their objects."""
+        """Return the rows of nested stacks that are done because the nested stacks have completed, by their ids."""
         if not self.stacks:
             return {}
         rested = [change.after for change in self.stacks.values() if change.after is not None]
@@ -109,13 +109,13 @@ class Transition:
         return {key: row for key, row in changed if row is not None and row.owner is None and row.progress}
 
     def finished_by_others(self) -> list[Resource]:
-        """Those of these rows that are of another project than what has come to rest."""
+        """Return those of these rows whose project differs from the project of the nested stacks."""
         projects = {stack.project_id for key in self.stacks if (stack := self.tables.stack.get(key)) is not None}
         rows = self.finished_above().values()
         return [row for row in rows if {self.tables.stack[row.stack_id].project_id} != projects]
 
     def arrived_above(self) -> set[NodeKey]:
-        """The nodes of those rows, and the ones at which they arrive."""
+        """Return the nodes of these rows, and the nodes at which they arrive."""
         stacks = {row.stack_id for row in self.finished_above().values()}
         done = [each for each in self.of_kind(effects.FinishNode) if each.last is None]
         above = [each for each in done if self.tables.traversal[each.traversal_id].stack_id in stacks]
@@ -127,13 +127,13 @@ class Transition:
         }
 
     def current(self, stack_id: str) -> Traversal | None:
-        """The current traversal of a stack, after the commit."""
+        """Return the current traversal of a stack after the commit."""
         stack = self.tables.stack.get(stack_id)
         return self.tables.traversal.get(stack.traversal_id or '') if stack is not None else None
 
 
 class Memory:
-    """Remembers all rows as they were before the next commit, whatever the store does. Costs what a commit touches."""
+    """Keeps all rows as they were before the next commit, with any store. Costs as much as a commit touches."""
 
     def __init__(self) -> None:
         self._stacks: dict[str, Stack] = {}
@@ -143,7 +143,7 @@ class Memory:
 
     @classmethod
     def of(cls, tables: Tables) -> Memory:
-        """The rows as they are now."""
+        """Record the present rows."""
         memory = cls()
         memory._stacks.update(tables.stack)
         memory._traversals.update(tables.traversal)
@@ -154,10 +154,10 @@ class Memory:
         return memory
 
     def take(self, tables: Tables, decision: Decision[Any]) -> Transition:
-        """What a commit has changed; from now on that is what was before."""
+        """Return the changes of a commit, and record the rows after it."""
         transition = Transition(tables, decision)
         for effect in decision.effects:
-            # An effect that is not there is an error: nothing that is written may stay unseen.
+            # An unknown effect is an error: every write has to be recorded.
             _READERS[type(effect)](self, transition, effect)
         return transition
 
@@ -228,7 +228,7 @@ class Memory:
         transition.events = (*transition.events, *effect.events)
 
     def _nothing(self, transition: Transition, effect: effects.RequireRoom) -> None:
-        """What only refuses writes no row."""
+        """Ignore an effect that only guards and writes no row."""
 
     def _signal(self, transition: Transition, effect: effects.InsertSignal) -> None:
         transition.beside.add(transition.tables.resource[effect.signal.resource_id].stack_id)

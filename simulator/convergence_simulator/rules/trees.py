@@ -1,4 +1,4 @@
-"""What must hold of stacks in stacks, and of stacks beside each other."""
+"""Rules about nested stacks and about stacks in parallel."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 
 class InTrees(Invariant):
-    """No nested stack without its resource; none that outlives the stack it is in; no resource ahead of its stack.
+    """A nested stack has a resource, does not outlive its parent stack, and is never behind its resource.
 
-    One whose resource was left behind, as was asked for, stays and is set free by a sweep: `Ending` looks that it was.
+    A nested stack that is kept on request when its resource is removed stays; a sweep turns it into a root stack. The
+    final comparison checks that.
     """
 
     rule = 'I13'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """Resources that go or are up, stacks that are gone, and stacks that are made."""
+        """Check resources that are removed or complete, and stacks that are gone or created."""
         tables = step.tables
         for change in step.resources.values():
             before, after = change.before, change.after
@@ -44,7 +45,7 @@ class InTrees(Invariant):
         for effect in step.of_kind(effects.InsertStack):
             parent = tables.resource.get(effect.stack.parent_resource_id or '')
             if effect.stack.parent_resource_id is not None and (parent is None or parent.action is Action.DELETE):
-                yield f'the nested stack {effect.stack.id} is made, and no resource wants it'
+                yield f'the nested stack {effect.stack.id} is created, but no resource needs it'
 
     @staticmethod
     def _is_up(row: Resource) -> bool:
@@ -57,7 +58,7 @@ class InTrees(Invariant):
         if _was_left(tables, row.stack_id, row.id):
             self.world.left_stacks.add(child.id)
         else:
-            yield f'the row {row.id} of {row.name} goes, but the stack {child.id} is still there'
+            yield f'the row {row.id} of {row.name} is removed, but the stack {child.id} still exists'
 
     @staticmethod
     def _ahead(tables: Tables, row: Resource) -> Iterator[str]:
@@ -73,37 +74,37 @@ class InTrees(Invariant):
         content = tables.template[child.template_id or ''].content
         wanted = row.properties.get(TEMPLATE)
         if content['template'] != json.loads(str(wanted)):
-            yield f'{row.name} is {row.action}_COMPLETE, but its stack has another goal than it should'
+            yield f'{row.name} is {row.action}_COMPLETE, but its stack has a different goal'
 
     @staticmethod
     def _outlived(tables: Tables, stack_id: str) -> Iterator[str]:
         for other in tables.stack.values():
             left = _was_left(tables, stack_id, other.parent_resource_id or '')
             if other.parent_id == stack_id and other.deleted_at is None and not left:
-                yield f'the stack {other.id} outlives {stack_id}, in which it is nested'
+                yield f'the nested stack {other.id} outlives its parent {stack_id}'
 
 
 class OneTenant(Invariant):
-    """Every row that a commit touches belongs to one stack, and so to one project.
+    """All rows that a commit touches belong to one stack, and so to one project.
 
-    But for the resource that waits for the end of a nested stack: it belongs to the same project. And for stacks that
-    are nested in one and the same, and that one commit gives something to do, all of them.
+    There are two exceptions: the resource that waits for the end of a nested stack, which belongs to the same project;
+    and stacks nested in the same parent stack that one commit starts together.
     """
 
     rule = 'I12'
 
     @override
     def committed(self, step: Transition) -> Iterator[str]:
-        """All rows touched."""
+        """Check all rows that the commit touched."""
         owners = {*step.stacks, *step.beside}
         told, woken = step.told_above()
         finished = step.finished_above()
-        yield from (f'{each.name} is finished by another project' for each in step.finished_by_others())
+        yield from (f'{each.name} is finished by a commit of another project' for each in step.finished_by_others())
         told |= finished.keys()
         woken |= step.arrived_above()
         doubts = bool(step.of_kind(effects.DoubtParents))
         new = {row.id for effect in step.of_kind(effects.InsertResources) for row in effect.resources}
-        # A loop for each kind of row: this is asked of each commit, of which most have written one row of some kinds.
+        # One loop for each kind of row: this runs at each commit, and most commits write one row of a few kinds.
         for key, change in step.resources.items():
             row = change.after or change.before
             if row is not None and (key in new if doubts else key not in told):
@@ -128,9 +129,9 @@ class OneTenant(Invariant):
         if len(owners) > 1 and not (owners <= planned and len(around) == 1 and None not in around):
             yield f'one commit touches rows of the stacks {", ".join(sorted(owners))}'
         elif not owners <= step.tables.stack.keys():
-            yield f'rows of a stack are written that does not exist: {owners}'
+            yield f'rows of a stack that does not exist are written: {owners}'
 
 
 def _was_left(tables: Tables, stack_id: str, row_id: str) -> bool:
-    """Whether a delete was asked to leave the object of a row behind."""
+    """Return True if a delete had to keep the object of a row."""
     return any(each.stack_id == stack_id and row_id in each.left_rows for each in tables.traversal.values())

@@ -1,1 +1,1 @@
-"""Runs of scenarios: one run, many runs, all orders of events, and the reports about them."""
+"""Runs of scenarios: one run, many runs, exploration of all orders of events, and reports."""

@@ -1,4 +1,4 @@
-"""Many runs: which scenarios under which seeds, and what came of them."""
+"""Many runs: scenarios and seeds, and the totals of their results."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from convergence_simulator.world.choices import Choices
 from convergence_simulator.world.faults import Faults
 
 CHUNK = 25
-"""Seeds that are handed to a process at once."""
+"""Number of seeds that a process gets at once."""
 
 
 def find(paths: Iterable[Path]) -> list[Path]:
-    """The scenario files among some files and directories, each directory in order of names.
+    """Return the scenario files among files and directories; each directory in order of names.
 
-    :raises Invalid: there is nothing under a path.
+    :raises Invalid: there is no scenario under a path.
     """
     found: list[Path] = []
     for path in paths:
@@ -45,9 +45,9 @@ def find(paths: Iterable[Path]) -> list[Path]:
 
 
 def load(path: Path) -> Scenario:
-    """Read a scenario, or make the random program up that stands in the place of a file.
+    """Read a scenario file, or generate the random program with this name.
 
-    :raises Invalid: it is no Python program; the text says where.
+    :raises Invalid: the file is no Python program; the text says where.
     """
     number, wild = number_of(path), storm_of(path)
     if number is not None:
@@ -77,18 +77,18 @@ COUNTS = (
     ),
     'simulated_s',
 )
-"""What tallies are added up by."""
+"""The attributes that are summed when tallies are added."""
 
 
 @dataclass
 class Tally:
-    """What some runs amounted to.
+    """Totals of some runs.
 
-    :ivar froze: how many processes stood still; `unanswered`: transactions that ended without an answer; `outages`: how
-        often broker or database went away; `lagged`: how often somebody was shown the rows as they were before.
-    :ivar went_back: how often commits were lost; `harmed`: how often somebody else has done something to an object.
-    :ivar left_out: how many checks of scenarios were not made, as their moment was none of rest.
-    :ivar schedules: fingerprints of the different orders of events that were seen.
+    :ivar froze: number of processes that stood still; `unanswered`: of transactions that ended without an answer;
+        `outages`: of outages of broker or database; `lagged`: of reads that showed an older state of the rows.
+    :ivar went_back: number of times that commits were lost; `harmed`: of changes of objects by an outsider.
+    :ivar left_out: number of checks of scenarios that were not made, because the run was not at rest at their moment.
+    :ivar schedules: fingerprints of the different orders of events.
     :ivar simulated_s: seconds that passed on the simulated clocks.
     """
 
@@ -109,7 +109,7 @@ class Tally:
     failures: list[Verdict] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Count the runs of another tally too."""
+        """Add the totals of another tally."""
         for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.schedules |= other.schedules
@@ -117,7 +117,7 @@ class Tally:
 
 
 def fingerprint(scenario: str, choices: Sequence[int]) -> int:
-    """A number that is the same for the same order of events, in every process."""
+    """Return a number that depends only on the order of events; it is the same in every process."""
     value = 0xCBF29CE484222325
     for number in (*scenario.encode(), *choices):
         value = ((value ^ (number + 1)) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -125,15 +125,15 @@ def fingerprint(scenario: str, choices: Sequence[int]) -> int:
 
 
 Prepare = Callable[[Run], object]
-"""Called with a run before it is executed, for example to listen to its story."""
+"""A function that is called with a run before it is executed, for example to record its story."""
 
 
 def execute(
     scenario: Scenario, plan: RunPlan, choices: Choices, *, seed: int = 0, prepare: Prepare | None = None
 ) -> tuple[Verdict, Run]:
-    """Run a scenario once; whatever it raises becomes the verdict.
+    """Execute a scenario once; an exception becomes the verdict.
 
-    :param seed: as which run it is reported.
+    :param seed: seed for the report.
     """
     began = time.perf_counter()
     run = Run(scenario, plan, choices)
@@ -142,7 +142,7 @@ def execute(
         if prepare is not None:
             prepare(run)
         run.execute()
-    except Exception as error:  # noqa: BLE001 - an error of the engine is what we are looking for
+    except Exception as error:  # noqa: BLE001 - a run searches for errors of the engine
         rule = str(getattr(error, 'rule', '') or type(error).__name__)
         verdict = replace(verdict, rule=rule, error=str(error) or rule)
     finally:
@@ -153,7 +153,7 @@ def execute(
 
 
 def tally_of(verdict: Verdict, run: Run) -> Tally:
-    """One run, counted."""
+    """Return the totals of one run."""
     world = run.world
     return Tally(
         runs=1,
@@ -175,13 +175,14 @@ def tally_of(verdict: Verdict, run: Run) -> Tally:
 
 
 SMALL_WINDOW = 2
-"""Nodes of a stack of which workers are told at once, where there shall be a backlog."""
+"""Dispatch window of runs that test the backlog."""
 
 
 def plan_for(plan: RunPlan, seed: int, *, alternate: bool) -> RunPlan:
-    """The plan of one seed: when they alternate, even seeds have no faults, and two of four a message for each node.
+    """Return the plan of one seed. If plans alternate, even seeds have no faults, and half have single messages.
 
-    A stack of a scenario is never as wide as a window: so in some seeds that is small, and a backlog stands behind it.
+    Two of four seeds send one message for each node. The stacks of scenarios are narrower than the default dispatch
+    window. So some seeds use a small window, to have a backlog behind it.
     """
     if not alternate:
         return plan
@@ -199,7 +200,7 @@ class Chunk:
     """Some seeds of one scenario.
 
     :param alternate: see `plan_for`.
-    :param ends_at: moment (of `time.time`) after which no further run is begun; None: all of them are run.
+    :param ends_at: time (of `time.time`) after which no further run begins; None: no limit.
     """
 
     path: Path
@@ -209,7 +210,7 @@ class Chunk:
     ends_at: float | None = None
 
     def run(self) -> Tally:
-        """Run them, up to the first failure."""
+        """Execute the runs until the first failure."""
         scenario, tally = load(self.path), Tally()
         with collecting_later():
             for seed in self.seeds:
@@ -224,7 +225,7 @@ class Chunk:
 
 @contextmanager
 def collecting_later() -> Iterator[None]:
-    """Leave the garbage of some runs until after them: to look for it all the time costs a quarter of each run."""
+    """Defer garbage collection until after some runs; continuous collection costs a quarter of each run."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -232,18 +233,21 @@ def collecting_later() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-            gc.collect(0)  # what is older was looked over before, and is much
+            gc.collect(0)  # many older objects have been checked already
 
 
 def chunks(paths: Sequence[Path], plan: RunPlan, seeds: range, *, alternate: bool = False) -> Iterator[Chunk]:
-    """Every scenario under every seed: some seeds of each scenario in turn, so that all of them come early."""
+    """Yield every scenario with every seed: some seeds of each scenario in turn, so that all scenarios begin early."""
     for start in range(seeds.start, seeds.stop, CHUNK):
         for path in paths:
             yield Chunk(path, plan, range(start, min(start + CHUNK, seeds.stop)), alternate)
 
 
 def endless(paths: Sequence[Path], plan: RunPlan, start: int, ends_at: float, *, alternate: bool) -> Iterator[Chunk]:
-    """As `chunks`, with one seed after the other until the time is over. The first round is of one seed each."""
+    """Yield chunks as `chunks` does, with one seed after the other until the time is over.
+
+    The first round has one seed for each scenario.
+    """
     size = 1
     while time.time() < ends_at:
         for path in paths:

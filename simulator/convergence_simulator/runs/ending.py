@@ -1,9 +1,9 @@
-"""Everything is at rest: has every stack become what was asked for, and is nothing else there?"""
+"""Comparison at the end of a run: each stack has reached its goal, and no other object exists."""
 
 from __future__ import annotations
 
-from convergence.core.leftover import LATE
 from convergence.core.model import PERFORMED, Action, Status, TraversalStatus
+from convergence.core.orphans import LATE
 from convergence.core.rows import Stack
 from convergence_simulator.cloud.groups import WITH_MEMBERS
 from convergence_simulator.cloud.reality import NOBODY, is_of
@@ -19,7 +19,7 @@ from convergence_simulator.world.place import WatchedPlace
 
 
 class FinalComparison:
-    """Compares what a user expects with what is there."""
+    """Compares the goals of the user with the rows and the objects."""
 
     def __init__(self, world: WatchedPlace, user: User) -> None:
         self.world = world
@@ -28,7 +28,7 @@ class FinalComparison:
         self._left = world.reality
 
     def failed(self) -> list[QueuedCall]:
-        """What a user would ask for now: those stacks that have failed have to converge when nothing fails any more."""
+        """Return the calls with which the user repeats failed goals, after all faults have stopped."""
         calls, self._again = [], True
         for name, expected in sorted(self.user.stacks.items()):
             stack = self.world.store.tables.stack.get(self.user.ids.get(name, ''))
@@ -41,8 +41,8 @@ class FinalComparison:
             lacks = any(has_failed_to_scale(tables, nested) for nested in children(tables, stack.id).values())
             if not (stack.status is Status.FAILED or is_in_doubt or lacks or self._is_behind(stack)):
                 continue
-            # Who could have told of what was lost may have died, and not all that somebody else has done is repaired: a
-            # person has all of it looked at, and compared.
+            # The processes that knew of a lost commit may have died, and not every change by an outsider is repaired:
+            # the user requests a check of everything.
             doubts = bool(self.world.losses and self.world.crashes) or bool(self.world.reality.harmed)
             if doubts and stack.action is not Action.DELETE:
                 calls += [QueuedCall('check_stack', (name,)), QueuedCall('settle')]
@@ -59,14 +59,14 @@ class FinalComparison:
         return calls
 
     def check(self) -> None:
-        """Everything is at rest. Is every stack what it should be?
+        """Compare every stack with its goal, when everything is at rest.
 
-        What somebody has done late, to or for a row that was not his any more, is cleaned up by the next operation.
+        An object that a process created too late, for a row that it no longer held, is deleted by the next operation.
 
-        :raises Violation: one is not.
+        :raises Violation: a stack differs.
         """
         self._set_aside_what_nobody_can_know()
-        # What somebody else has done, and nobody has to put right, is as if it had not been done.
+        # Changes by an outsider that no engine has to repair are ignored.
         self._left = self.world.reality.as_left([key for _, key in harmed_rows(self.world)])
         newest = {self.user.ids[name]: name for name in self.user.stacks if name in self.user.ids}
         for stack in self.world.store.tables.stack.values():
@@ -78,7 +78,7 @@ class FinalComparison:
                 self._check_tracked(stack)
                 continue
             if name is None and stack.deleted_at is None:
-                raise Violation('end state', f'there is a stack {stack.name} that nobody asked for')
+                raise Violation('end state', f'stack {stack.name} exists, but no user created it')
             is_in_doubt = bool(self.world.reality.late or self.world.losses) or self._was_refused_late(stack)
             if is_in_doubt and not self._again:
                 self._check_tracked(stack)
@@ -86,12 +86,15 @@ class FinalComparison:
                 self._check_stack(stack, self.user.stacks[name] if name is not None else Expectation(None))
 
     def _was_refused_late(self, stack: Stack) -> bool:
-        """Whether somebody came too late to make anything: another object has the address. He cannot be sure of it."""
+        """Return True if a process found its address occupied by another object and may not know the reason."""
         rows = self.world.store.tables.resources_of(stack.id)
         return any(row.type in ADDRESSED and row.status_reason == LATE for row in rows)
 
     def _set_aside_what_nobody_can_know(self) -> None:
-        """What was made late for a stack that is gone, or is known only to processes that died before they said so."""
+        """Remove objects that no live process can know from the comparison.
+
+        They were created late for a stack that is gone, or the processes that knew them died before they reported them.
+        """
         world = self.world
         known = {row.physical_id for row in world.store.tables.resource.values()}
         for key, action in world.reality.late.items():
@@ -121,13 +124,15 @@ class FinalComparison:
         if self._went_back(stack) and not may_roll_back:
             raise Violation('end state', f'{stack.name} was rolled back without a cause')
         if (stack.action is Action.DELETE) is not (expected.goal is None):
-            raise Violation('end state', f'{stack.name} is {stack.action}_COMPLETE, which is not what was asked for')
+            raise Violation(
+                'end state', f'{stack.name} is {stack.action}_COMPLETE, but the user requested another operation'
+            )
         wanted = self._wanted(stack, expected)
         self._check_tree(stack, wanted)
         self._check_rest(stack)
 
     def _check_tree(self, stack: Stack, wanted: Template) -> None:
-        """A stack that is complete, and all that is nested in it."""
+        """Check a complete stack and all its nested stacks."""
         tables = self.world.store.tables
         nested = children(tables, stack.id)
         verify(self._left, wanted, stack.id, {name: child.id for name, child in nested.items()})
@@ -137,14 +142,14 @@ class FinalComparison:
                 continue
             child = nested.get(name)
             if child is not None and stack.action in PERFORMED and child.action in (Action.CHECK, Action.SNAPSHOT):
-                continue  # what a check has found is left to the next operation that has a goal
+                continue  # a problem that a check has found is left to the next operation with a goal
             if (
                 child is not None
                 and has_failed_to_scale(tables, child)
                 and self.world.reality.mishaps
                 and not self._again
             ):
-                self._check_tracked(child)  # the stack around a group does not notice that it could not be scaled
+                self._check_tracked(child)  # the parent stack of a group does not notice that scaling failed
                 continue
             if child is None or child.status is not Status.COMPLETE:
                 state = f'{child.action}_{child.status}: {child.status_reason}' if child is not None else 'not there'
@@ -154,14 +159,14 @@ class FinalComparison:
             self._check_tree(child, resource.nested or self.world.checker.templates[child.template_id])
 
     def _check_nested(self, stack: Stack) -> None:
-        """What holds of a nested stack whatever its parent has come to."""
+        """Check the properties of a nested stack that hold in every state of its parent stack."""
         tables = self.world.store.tables
         if stack.deleted_at is None:
             parent = tables.stack.get(stack.parent_id or '')
             if parent is None or parent.deleted_at is not None:
-                raise Violation('end state', f'the nested stack {stack.id} is in no stack')
+                raise Violation('end state', f'nested stack {stack.id} has no parent stack')
             if stack.status is Status.IN_PROGRESS:
-                raise Violation('end state', f'the nested stack {stack.id} is {stack.action}_IN_PROGRESS for ever')
+                raise Violation('end state', f'nested stack {stack.id} stays {stack.action}_IN_PROGRESS')
         self._check_tracked(stack)
 
     def _check_rest(self, stack: Stack) -> None:
@@ -177,18 +182,18 @@ class FinalComparison:
         wanted = self.world.checker.templates[traversal.template_id]
         asked = (expected.goal or Template()).document()
         if not self._went_back(stack) and wanted.document() != asked:
-            raise Violation('end state', f'{stack.name} has another goal than the one that was accepted last')
+            raise Violation('end state', f'{stack.name} has another goal than the last accepted one')
         return wanted
 
     def _went_back(self, stack: Stack) -> bool:
-        """Whether what the stack is now is what a rollback has made of it, whatever was done to that afterwards."""
+        """Return True if a rollback set the goal of the stack. Later operations may have kept it."""
         given = self.world.checker.given.get(stack.id)
         return given is not None and given.action is Action.ROLLBACK
 
     def _is_behind(self, stack: Stack) -> bool:
-        """Whether something was done to a stack as it was when the operation before it had not come to a good end.
+        """Return True if the last operation kept a goal that the operation before it had not reached.
 
-        What that has left undone is done by the next operation that has a goal.
+        The next operation with a goal does the remaining work.
         """
         given = self.world.checker.changed.get(stack.id)
         if given is None or stack.action not in PERFORMED or stack.status is not Status.COMPLETE:
@@ -204,7 +209,7 @@ class FinalComparison:
         for thing in self.world.reality.objects.values():
             is_known = thing.id in known or thing.token in tokens or thing.id in self.world.reality.untold
             if thing.stack_id == stack.id and not is_known:
-                raise Violation('I6', f'{thing.id} exists, but no row knows of it')
+                raise Violation('I6', f'{thing.id} exists, but no row has its id')
 
     def _check_rows(self, stack: Stack, wanted: Template) -> None:
         objects = self._left.objects
@@ -212,7 +217,9 @@ class FinalComparison:
         rows = self.world.store.tables.resources_of(stack.id)
         names = sorted(row.name for row in rows)
         if names != sorted(wanted.resources):
-            raise Violation('end state', f'{stack.name} has rows for {names}, but wants {sorted(wanted.resources)}')
+            raise Violation(
+                'end state', f'{stack.name} has rows for {names}, but its goal has {sorted(wanted.resources)}'
+            )
         for row in rows:
             there = row.physical_id in objects or any(is_of(row, thing) for thing in objects.values())
             there = there or row.type in NESTING or row.type == POLICY
@@ -220,22 +227,20 @@ class FinalComparison:
                 raise Violation('end state', f'{row.name} of {stack.name} is up, but is {row.handover}')
             thing = objects.get(row.physical_id or '')
             if thing is not None and not thing.has_address:
-                raise Violation(
-                    'end state', f'{thing.id} is what is wanted for {row.name}, but has given up its address'
-                )
+                raise Violation('end state', f'{thing.id} is the object of {row.name}, but has lost its address')
             untouched = stack.action in PERFORMED and row.action in (Action.CHECK, Action.SNAPSHOT)
             if not (row.status is Status.COMPLETE or untouched) or not (there or vanished):
                 raise Violation('end state', f'the row of {row.name} is {row.action}_{row.status}, {row.physical_id}')
 
 
 def has_failed_to_scale(tables: Tables, stack: Stack) -> bool:
-    """Whether a stack is a group that a signal has scaled, in vain."""
+    """Return True if a stack is a group that a signal tried to scale without success."""
     traversal = tables.traversal.get(stack.traversal_id or '')
     return stack.status is Status.FAILED and traversal is not None and traversal.scaling is not None
 
 
 def _check_group(tables: Tables, stack: Stack, wanted: RsrcDef) -> None:
-    """What a group was made from; what it has come to from that is looked at whenever something changes."""
+    """Check the properties of a group. The rules check its members at every change."""
     made_from = tables.resource[stack.parent_resource_id or ''].properties
     if made_from != wanted.properties:
         raise Violation('end state', f'{stack.name} is made from {made_from}, but should be {wanted.properties}')

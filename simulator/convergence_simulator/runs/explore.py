@@ -1,8 +1,8 @@
-"""Every order of events of a small scenario, up to a bound.
+"""Explores every order of events of a small scenario, up to a bound.
 
-A run cannot be copied in the middle, so each one begins anew and repeats the choices that lead to where it is to
-depart. It ends where it comes to a state that was seen before: all that can follow has been, or will be, tried from
-there. Runs that depart least from the simplest order come first.
+A run cannot be copied in the middle. So each run starts at the beginning, repeats the choices up to its point of
+departure, and chooses differently there. A run ends when it reaches a known state: another run has tried, or will try,
+everything that can follow. Runs with the fewest departures from the simplest order come first.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from convergence_simulator.world.choices import Choices
 
 
 class Grain(StrEnum):
-    """Between which steps others may go on.
+    """The steps between which other fibers may run.
 
-    * `TRANSACTION`: between transactions and calls to the cloud: all that matters if transactions are what they say.
-    * `STEP`: also inside transactions, at each lock, and around each message.
+    * `TRANSACTION`: between transactions and calls to the cloud. This is enough if transactions are atomic. * `STEP`:
+    also inside transactions, at each lock, and before and after each message.
     """
 
     TRANSACTION = 'transaction'
@@ -35,17 +35,18 @@ class Grain(StrEnum):
 
     @property
     def passed(self) -> frozenset[str]:
-        """Points at which nobody gives way; see `RunPlan.passed`."""
+        """Points at which no fiber pauses; see `RunPlan.passed`."""
         inside = ('read', 'lock stack', 'lock resource', 'commit', 'committed', 'send', 'sent')
         return frozenset(inside if self is Grain.TRANSACTION else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where to stop.
+    """Limits of an exploration.
 
-    :param states: most states; `choices`: departures are tried among so many first choices of each run.
-    :param limit_s: most seconds, None for no such limit; with it the result depends on the machine.
+    :param states: maximum number of states.
+    :param choices: number of first choices of each run at which departures are tried.
+    :param limit_s: maximum duration in seconds; None for no limit. With a limit the result depends on the machine.
     """
 
     states: int = 20_000
@@ -55,10 +56,10 @@ class Bound:
 
 @dataclass
 class Explored:
-    """What an exploration came to.
+    """The result of an exploration.
 
     :ivar departures: every schedule with fewer departures from the simplest order has been tried.
-    :ivar bound: which bound ended it; empty where there was nothing left to try.
+    :ivar bound: the limit that ended it; empty if nothing was left to try.
     """
 
     states: int = 0
@@ -70,17 +71,17 @@ class Explored:
 
     @property
     def failure(self) -> Verdict | None:
-        """The first run that failed, if any."""
+        """The first failed run, or None."""
         return self.tally.failures[0] if self.tally.failures else None
 
 
 class _SeenBefore(BaseException):
-    """The run has come to a known state."""
+    """The run has reached a known state."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Departure:
-    """Repeat the first `position` choices of a run, then choose `choice`."""
+    """A run to try: repeat the first `position` choices of a run, then choose `choice`."""
 
     made: Sequence[int]
     position: int
@@ -92,7 +93,7 @@ class _Departure:
 
 
 class _Exploring(Choices):
-    """Repeats a script, then takes the first possibility each time and notes the others."""
+    """Repeats a script, then takes the first possibility each time and records the others."""
 
     def __init__(self, script: Sequence[int], is_new: Callable[[], bool], most: int) -> None:
         super().__init__(script=script, then_first=True)
@@ -104,9 +105,9 @@ class _Exploring(Choices):
 
     @override
     def pick(self, count: int) -> int:
-        """As the base class; at the beginning of a step the state is looked at.
+        """Choose a possibility; at the beginning of a step, record the state.
 
-        :raises _SeenBefore: it is known.
+        :raises _SeenBefore: the state is known.
         """
         at_step, self.at_step = self.at_step, False
         position = len(self.made)
@@ -119,7 +120,7 @@ class _Exploring(Choices):
 
     @override
     def happens(self, rate: float) -> bool:
-        """Whatever may happen is a choice, however rare it is."""
+        """Choose between both possibilities, at any rate above 0."""
         return rate > 0.0 and bool(self.pick(2))
 
 
@@ -188,8 +189,8 @@ def explore(
     bound: Bound = Bound(),
     each: Callable[[Explored], object] = lambda result: None,
 ) -> Explored:
-    """Try every order of events, and every fault whose rate is above zero, until something fails or a bound is met.
+    """Try every order of events, and every fault with a rate above 0, until a run fails or a limit is reached.
 
-    :param each: called after each run, with what has been found so far.
+    :param each: called after each run with the result so far.
     """
     return _Explorer(scenario, plan, bound).explore(each)

@@ -1,4 +1,4 @@
-"""How to run scenarios."""
+"""Options of runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from convergence_simulator.world.faults import Faults
 
 
 class Mode(StrEnum):
-    """How the next thing to happen is chosen.
+    """How a run chooses its next event.
 
-    * `ORDER`: one queued call, one message, in turn; each is finished before the next, as in the prototype.
-    * `SEEDED`: anything that can happen, at random, with processes giving way at every point.
+    * `ORDER`: one queued call or one message at a time; each is finished before the next, as in the prototype. *
+    `SEEDED`: any possible event, at random; processes pause at every point.
     """
 
     ORDER = 'ORDER'
@@ -24,15 +24,15 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """How to run scenarios.
+    """Options of runs.
 
-    :param threads: how many checks a worker works on at a time.
+    :param threads: number of checks that a worker runs at a time.
     :param max_inline_nodes: maximum number of nodes that a thread runs one after the other.
-    :param window: how many nodes are cast at once; see `convergence.core.rows.Node.next_in_backlog`.
-    :param steps: after so many steps a run counts as endless.
-    :param sweeps: how many sweeps may pass at the end before everything has to be at rest.
+    :param window: dispatch window; see `convergence.core.rows.Node.next_in_backlog`.
+    :param steps: maximum number of steps; a longer run counts as endless.
+    :param sweeps: maximum number of sweeps at the end until everything has to be at rest.
     :param storage: makes the database of a run, on the run's clock.
-    :param passed: points at which processes do not give way; see `convergence_simulator.world.kernel`.
+    :param passed: points at which processes do not pause; see `convergence_simulator.world.kernel`.
     """
 
     mode: Mode = Mode.SEEDED

@@ -1,6 +1,7 @@
-"""Play a scenario where nobody decides what happens next: each call of it has its moment, and things take their time.
+"""Plays a scenario on real processes: each call has its moment, and actions take real time.
 
-Simulated seconds pass `SPEED` times faster, and ``noop`` means a moment.
+Real processes run by themselves; the scenario does not choose the next event. Simulated seconds pass `SPEED` times
+faster, and ``noop`` is a short pause.
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ LOOK_EVERY_S = 0.05
 
 
 class ProcessControl(Protocol):
-    """What a scenario can do to real processes. Kinds are ``engine`` and ``worker``."""
+    """Control of real processes by a scenario. Kinds are ``engine`` and ``worker``."""
 
     def crash(self, kind: str) -> None:
         """Kill a process, and start another one."""
 
     def freeze(self, kind: str, duration_s: float) -> None:
-        """Let a process stand still for a while, and then go on."""
+        """Stop a process for a while, then let it continue."""
 
     def ended(self) -> list[str]:
-        """Which processes have ended by themselves, each with its last words."""
+        """Return the processes that have ended unexpectedly, each with its last output."""
 
 
 class PlayedRun(ABC):
-    """One scenario.
+    """One scenario, played on real processes.
 
-    :param limit_s: after so long without coming to rest the run has failed.
+    :param limit_s: maximum seconds until rest; then the run has failed.
     :param leaves_out: verbs that are not played.
-    :ivar left_out: those of them that the scenario has.
+    :ivar left_out: verbs of the scenario that were not played.
     """
 
     def __init__(
@@ -66,32 +67,32 @@ class PlayedRun(ABC):
 
     @abstractmethod
     def _prefers(self, call: QueuedCall) -> None:
-        """How operations are to be asked for from now on."""
+        """Set the options of the user's next operations."""
 
     @abstractmethod
     def _ask(self, call: QueuedCall) -> None:
-        """The user asks for an operation."""
+        """Send the user's request for an operation."""
 
     @abstractmethod
     def _busy(self) -> Iterator[str]:
-        """What is going on in the stacks."""
+        """Yield a description of each activity in the stacks."""
 
     @abstractmethod
     def _look(self) -> None:
-        """Called again and again while the scenario waits for rest, and once at rest.
+        """Check the state; called repeatedly while the scenario waits for rest, and once at rest.
 
-        :raises Violation: something is wrong.
+        :raises Violation: a rule is violated.
         """
 
     @abstractmethod
     def _end(self) -> None:
-        """All has been asked for, and has come to rest. Is everything as it should be?
+        """Compare the final state with the goals, after all requests, at rest.
 
-        :raises Violation: it is not.
+        :raises Violation: they differ.
         """
 
     def execute(self) -> Verdict:
-        """Run it to its end; what came of it."""
+        """Run the scenario to its end and return the verdict."""
         began = time.monotonic()
         verdict = Verdict(self._scenario.name, 0)
         try:
@@ -117,7 +118,7 @@ class PlayedRun(ABC):
             case 'call':
                 self._scenario_function(call, rested)
             case 'says':
-                self._rested = rested  # of a moment that may have been missed
+                self._rested = rested  # for a moment that may have been missed
             case 'rollback_on_failure' | 'time_limit':
                 self._prefers(call)
                 self._rested = rested
@@ -134,7 +135,7 @@ class PlayedRun(ABC):
                 self._ask(call)
 
     def _prepare(self, call: QueuedCall) -> None:
-        """Let services be, or behave, otherwise."""
+        """Set the behaviour of services."""
         match call.verb:
             case 'exists':
                 key, properties = call.arguments
@@ -154,7 +155,7 @@ class PlayedRun(ABC):
         self._misbehaving = True
 
     def _scenario_function(self, call: QueuedCall, rested: bool) -> None:
-        """As in a simulation without order: only checks of what has come to rest mean anything."""
+        """Call a function of the scenario. As in seeded mode, only checks of a state at rest are valid."""
         function, arguments, named = call.arguments
         if function == self._verify:
             self._rest()
@@ -166,11 +167,11 @@ class PlayedRun(ABC):
         verify(self._reality, wanted)
 
     def _rest(self) -> None:
-        """Wait until every stack is in a final state and nobody holds any of its rows."""
+        """Wait until every stack is in a final state and no worker has claimed any of its rows."""
         ends = time.monotonic() + self._limit_s
         while busy := list(self._busy()):
             if gone := self._processes.ended():
-                raise Violation('processes', f'some have ended by themselves: {"; ".join(gone)}')
+                raise Violation('processes', f'processes ended unexpectedly: {"; ".join(gone)}')
             if time.monotonic() > ends:
                 raise Violation('liveness', f'not at rest after {self._limit_s:g} s: {"; ".join(busy)}')
             self._look()

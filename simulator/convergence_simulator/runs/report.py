@@ -1,4 +1,4 @@
-"""What people are told about runs: totals, and for a failure everything that it takes to understand and repeat it."""
+"""Reports of runs: totals, and for a failure everything that a reader needs to understand and repeat it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM = 'convergence-simulate'
 
 
 class Form(StrEnum):
-    """How a story is written."""
+    """Form of a story."""
 
     TEXT = 'text'
     MERMAID = 'mermaid'
@@ -31,10 +31,11 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A run that failed, and the shortest one found that fails in the same way.
+    """A failed run, and the shortest run found that fails in the same way.
 
-    :param replay: the command that repeats the run; `replay_shortest` the one for the shortest schedule, if there is.
-    :param program: of a random program, the shortest one found that breaks the same rule.
+    :param replay: the command that repeats the run; `replay_shortest`: the command for the shortest schedule, if one
+        was found.
+    :param program: for a random program, the shortest one found that breaks the same rule.
     """
 
     path: Path
@@ -47,22 +48,22 @@ class Failure:
 
 
 def command(path: Path, mode: Sequence[str], settings: Sequence[str]) -> str:
-    """The command line for one scenario."""
+    """Return the command line for one scenario."""
     return shlex.join([PROGRAM, *mode, *settings, str(path)])
 
 
 def tell(path: Path, plan: RunPlan, choices: Choices) -> tuple[Verdict, Story]:
-    """Run a scenario once and listen to its story."""
+    """Run a scenario once and record its story."""
     stories: list[Story] = []
     verdict, _ = execute(load(path), plan, choices, prepare=lambda run: stories.append(Story.of(run.world)))
     return verdict, stories[0] if stories else Story()
 
 
 def examine(path: Path, plan: RunPlan, verdict: Verdict, settings: Sequence[str], *, by_seed: bool) -> Failure:
-    """Shorten a failure, and get its story.
+    """Find a short schedule for a failure, and record its story.
 
     :param settings: the options of the command line that belong to `plan`.
-    :param by_seed: whether the run can be repeated by its seed; otherwise by its schedule.
+    :param by_seed: True if the seed repeats the run; otherwise its schedule does.
     """
     if plan.mode is Mode.ORDER:
         _, story = tell(path, plan, Choices(verdict.seed))
@@ -77,21 +78,21 @@ def examine(path: Path, plan: RunPlan, verdict: Verdict, settings: Sequence[str]
 
 
 def _short_program(path: Path, plan: RunPlan, verdict: Verdict) -> str:
-    """A random program with all calls left out that are not needed; empty for a scenario that somebody has written."""
+    """Return a random program without all calls that the failure does not need; empty for a scenario file."""
     number = number_of(path)
     if number is None:
         return ''
 
     def still_fails(shorter: ScenarioProgram) -> bool:
         scenario = Scenario.of(str(path), shorter.text)
-        seeds = dict.fromkeys((verdict.seed, *range(3)))  # what is left out moves the choices: one seed is too few
+        seeds = dict.fromkeys((verdict.seed, *range(3)))  # without some calls the choices shift: one seed is too few
         return any(execute(scenario, plan, Choices(seed))[0].rule == verdict.rule for seed in seeds)
 
     return shortened(program(number), still_fails, attempts=60).text
 
 
 def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
-    """Everything about a failure, in lines."""
+    """Return the report of a failure, in lines."""
     verdict, shrunk = failure.verdict, failure.shrunk
     lines = [f'FAILED  {verdict.scenario}, {verdict.rule}', f'  {_indented(verdict.error)}']
     lines.append(f'  replay: {failure.replay}')
@@ -109,7 +110,7 @@ def failure_text(failure: Failure, forms: Sequence[Form] = tuple(Form)) -> str:
 
 
 def story_text(story: Story, form: Form) -> str:
-    """A story in one of its forms."""
+    """Return a story in one of its forms."""
     return story.text() if form is Form.TEXT else story.mermaid()
 
 
@@ -118,7 +119,7 @@ def _indented(text: str) -> str:
 
 
 def totals(tally: Tally, scenarios: int, seconds: float) -> str:
-    """What many runs amounted to, in a few lines."""
+    """Return the totals of many runs, in a few lines."""
     rate = tally.runs / seconds if seconds else 0.0
     schedules, simulated = _count(len(tally.schedules), 'different schedule'), _duration(tally.simulated_s)
     crashed = _count(tally.crashed, 'process', 'processes')
@@ -126,22 +127,25 @@ def totals(tally: Tally, scenarios: int, seconds: float) -> str:
         f'{_count(tally.froze, "standstill")}': tally.froze,
         f'{_count(tally.unanswered, "transaction")} without an answer': tally.unanswered,
         f'{_count(tally.outages, "outage")} of broker or database': tally.outages,
-        f'{_count(tally.lagged, "look")} at an older state': tally.lagged,
+        f'{_count(tally.lagged, "read")} of an older state': tally.lagged,
         f'{_count(tally.went_back, "loss", "losses")} of commits': tally.went_back,
-        f'{_count(tally.harmed, "object")} changed or removed by somebody else': tally.harmed,
+        f'{_count(tally.harmed, "object")} changed or removed by an outsider': tally.harmed,
     }
     more = ''.join(f', {text}' for text, count in further.items() if count)
     lines = (
         f'{_count(tally.runs, "run")} of {_count(scenarios, "scenario")} in {seconds:.1f} s: {rate:.0f} runs/s',
         f'{schedules}, {_count(tally.steps, "step")}, {simulated} of simulated time',
-        *([f'{_count(tally.left_out, "check")} left out: they are of moments of another order'] * bool(tally.left_out)),
+        *(
+            [f'{_count(tally.left_out, "check")} left out: only valid in another order of events']
+            * bool(tally.left_out)
+        ),
         f'faults: {_count(tally.lost, "message")} lost, {tally.doubled} doubled, {crashed} crashed{more}',
     )
     return '\n'.join(lines)
 
 
 def explored_text(path: Path, explored: Explored) -> str:
-    """What an exploration came to, in a line."""
+    """Return the result of an exploration, in one line."""
     extent = f'stopped at {explored.bound}' if explored.bound else 'nothing left to try'
     if explored.failure is not None:
         extent = 'stopped at a failure'

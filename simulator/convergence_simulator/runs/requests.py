@@ -1,4 +1,4 @@
-"""What a user asks for besides goals: signals, hooks, snapshots, and stacks that are let go of and taken back."""
+"""Requests of a user that set no goal: signals, hooks, snapshots, abandoning and adopting stacks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ TOO_LATE = (
     errors.InvalidBreakPointHook,
     errors.ResourceNotAvailable,
 )
-"""What an engine answers where the stack has moved on."""
+"""Answers of an engine if the state of the stack no longer allows the request."""
 
 
 def request(user: User, engine: AnEngine, call: QueuedCall) -> None:
-    """Ask an engine for something. What it refuses was not meant any more, or not yet, and changes nothing.
+    """Send a request to an engine. A refused request changes nothing: it came too early or too late.
 
-    :raises RetryLater: not now.
+    :raises RetryLater: the engine cannot do it now.
     """
     name = call.arguments[0]
     if name not in user.ids:
@@ -78,28 +78,30 @@ def _abandon(user: User, engine: AnEngine, name: str) -> None:
     stack = user.stack(name)
     traversal = user.world.store.tables.traversal.get(stack.traversal_id or '')
     if traversal is not None and traversal.retains:
-        user.wants(name, None)  # it was asked before, and the engine died before it could answer
+        user.wants(name, None)  # the first request succeeded, but the engine died before it answered
         return
     goal = user.stacks[name].goal
     is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE)
     if (
         is_whole and goal is not None and all(type_name_of(kind) not in WITHOUT_ID for kind in _kinds(goal))
-    ):  # kept before anything happens: the engine may die instead of answering
+    ):  # saved before the request: the engine may die before it answers
         user.left[name] = (engine.parts.abandonment.export_stack(Context(), user.identity(name)), goal)
     engine.parts.abandonment.abandon_stack(Context(), user.identity(name))
     user.wants(name, None)
 
 
 def _kinds(template: Template) -> Iterator[str]:
-    """The kinds of all resources, on every level."""
+    """Yield the kinds of all resources, on every level."""
     for each in template.resources.values():
         yield each.kind
         yield from _kinds(each.nested) if each.nested is not None else ()
 
 
 def _adopt(user: User, engine: AnEngine, name: str) -> None:
-    """Only what was whole when it was let go of: objects that are adopted are taken for what the template says, and are
-    named by their ids."""
+    """Adopt the objects of an abandoned stack, if the stack was complete.
+
+    An adopted object is assumed to match the template, which names it by its id.
+    """
     if name not in user.left or user.stack(name).deleted_at is None:
         return
     data, goal = user.left[name]
@@ -116,7 +118,7 @@ def _adopt(user: User, engine: AnEngine, name: str) -> None:
 
 
 def waiting(world: WatchedPlace) -> list[tuple[str, Resource, str]]:
-    """The resources that wait for a person: name of the stack, row, and the hook; no hook where it is a signal."""
+    """Return the resources that wait for a user: name of the stack, row, and the hook; an empty hook for a signal."""
     found: list[tuple[str, Resource, str]] = []
     for row in world.store.tables.resource.values():
         stack = world.store.tables.stack[row.stack_id]

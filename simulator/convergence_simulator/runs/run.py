@@ -1,4 +1,4 @@
-"""Run one scenario once, to its end, and check what has become of the world."""
+"""Runs one scenario once, to its end, and checks the final state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from convergence_simulator.world.world import Watch, World, WorldShape
 INSTANT = frozenset(
     {'call', 'behaves', 'answers', 'exists', 'harms', 'rollback_on_failure', 'says', 'time_limit', 'vanishes'}
 )
-"""Calls of a scenario after which, in order, no message is delivered: nobody was asked for anything."""
+"""Calls of a scenario that send no request; in ordered mode, no message is delivered after them."""
 
 
 class Run:
@@ -84,7 +84,7 @@ class Run:
         self.before_step: Callable[[], None] | None = None
 
     def remaining(self) -> tuple[object, ...]:
-        """What the user still wants, as far as it tells two moments of the same scenario apart."""
+        """Return the pending calls and expectations of the user, for comparing states of the same scenario."""
         return (
             len(self._calls),
             self._calls[0].verb if self._calls else '',
@@ -100,7 +100,7 @@ class Run:
     def execute(self) -> None:
         """Run to the end.
 
-        :raises Violation: something that must hold did not.
+        :raises Violation: a rule is violated.
         :raises AssertionError: a check of the scenario failed.
         """
         self._play()
@@ -131,7 +131,10 @@ class Run:
                 self._deliver_next()
 
     def _deliver_next(self) -> None:
-        """One message, worked on to its end; what is no resource's check goes with the message before it."""
+        """Deliver one message and finish its work.
+
+        Messages other than checks of nodes are delivered with the next one.
+        """
         world = self.world
         if world.bag:
             world.deliver(world.bag[0])
@@ -158,14 +161,14 @@ class Run:
         return True
 
     def _is_idle(self) -> bool:
-        """Whether nothing is left to do, not even to put right what somebody else has done."""
+        """Return True if nothing is left to do, including repairs of drift."""
         return self.world.is_idle() and not awaited(self.world)
 
     def _waits_for_rest(self, call: QueuedCall) -> bool:
         return call.arguments[0] == self._verify or self.checks.comes_at_rest(call)
 
     def _step(self, user_may: Callable[[], bool] = lambda: False) -> bool:
-        """Let one of the things happen that can happen now; False where that was only the passing of time."""
+        """Execute one of the possible events; return False if only time passed."""
         world = self.world
         if self.before_step is not None:
             self.before_step()
@@ -195,7 +198,10 @@ class Run:
         return True
 
     def _attend(self) -> bool:
-        """Nothing happens by itself: does something wait for a person? Then the user is asked to see to it."""
+        """If a resource waits for a user, send its signal or clear its hook. Called when nothing happens by itself.
+
+        Return False if none waits.
+        """
         if self._asking is not None:
             return False
         for name, row, hook in waiting(self.world):
@@ -210,7 +216,7 @@ class Run:
         return False
 
     def _attended_nothing(self) -> None:
-        """What the user has said may be lost."""
+        """Forget which resources have got a signal: it may be lost."""
         self._attended.clear()
 
     def _turn(self, fiber: Fiber) -> None:
@@ -221,7 +227,7 @@ class Run:
             self._hear()
 
     def _hear(self) -> None:
-        """Has the user got an answer? If the engine died, nobody knows what it had done: the user asks again."""
+        """Check if the user got an answer. If the engine died, its work is unknown and the user repeats the request."""
         asking = self._asking
         if asking is None or (asking.process.alive and not asking.let.dead):
             return
@@ -272,7 +278,7 @@ class Run:
                 world.reality.vanish(call.arguments[0])
                 self._rested = rested
             case 'says' if self.world.trouble.drifts or (self.world.losses and self._plan.mode is not Mode.ORDER):
-                self.checks.left_out += 1  # what somebody else has done, or was forgotten, may have led to anything
+                self.checks.left_out += 1  # changes by an outsider and lost commits may have any result
             case 'says':
                 self.user.is_told(*call.arguments)
                 self._rested = rested
@@ -290,14 +296,14 @@ class Run:
                 self._operation(call)
 
     def _check(self, call: QueuedCall, *, rested: bool) -> bool:
-        """A function of the scenario; whether everything is known to be at rest afterwards."""
+        """Call a function of the scenario. Return True if everything is known to be at rest afterwards."""
         function, arguments, named = call.arguments
         in_order = self._plan.mode is Mode.ORDER
         if in_order and self.world.is_idle():
             self.resting.add(self.checks.place(call))
         if self.world.reality.late or self.world.losses or self.world.trouble.drifts:
             self.checks.left_out += 1
-            return rested  # What is there by now is nobody's plan; the end will tell.
+            return rested  # After these faults the state now is not predictable; the final comparison decides.
         own = not in_order and function != self._verify
         if own and not self.checks.may_make(rested=rested or self.checks.comes_at_rest(call)):
             return rested
@@ -305,7 +311,7 @@ class Run:
         return True
 
     def _operation(self, call: QueuedCall) -> None:
-        """An operation on a stack, asked of one of the engines; the user waits for the answer."""
+        """Send an operation on a stack to one of the engines; the user waits for the answer."""
         world = self.world
         if not call.again and call.verb not in BESIDE:
             self.checks.operation(at_rest=world.is_idle())
@@ -320,7 +326,7 @@ class Run:
     # --- the end ----------------------------------------------------------------------------------------------
 
     def _try_again(self) -> None:
-        """Whatever state a failure has led to: once nothing fails any more, the same goal can be reached from it."""
+        """Repeat the goals after all faults have stopped: each stack has to reach its goal from any failed state."""
         calls = self._ending.failed()
         if not calls:
             return
@@ -335,10 +341,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one run.
+    """The result of one run.
 
-    :param choices: everything that was chosen; repeats the run.
-    :param left_out: how many checks of the scenario were not made; see `convergence_simulator.scenarios.own_checks`.
+    :param choices: all choices of the run; they repeat it.
+    :param left_out: number of checks of the scenario that were not made; see
+        `convergence_simulator.scenarios.own_checks`.
     """
 
     scenario: str
@@ -353,9 +360,9 @@ class Verdict:
 
 @lru_cache(maxsize=1024)
 def resting(scenario: Scenario) -> frozenset[int]:
-    """The places of the calls of a scenario that come at a moment of rest when it runs in order."""
+    """Return the places of the calls of a scenario at which its ordered run is at rest."""
     run = Run(scenario, RunPlan(mode=Mode.ORDER), Choices())
-    # How a run in order ends is told where it is asked for; here only the moments count that it came to.
+    # The result of the ordered run is reported elsewhere; only its moments of rest matter here.
     with suppress(Exception):
         run.execute()
     run.world.close()

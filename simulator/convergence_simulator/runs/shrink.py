@@ -1,4 +1,4 @@
-"""Find a short schedule that fails as a long one did: fewer accidents, then fewer steps."""
+"""Finds a short schedule that fails as a long one did: fewer accidents, then fewer steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from convergence_simulator.world.choices import Choices
 Schedule = tuple[int, ...]
 
 CALM_SEEDS = 100
-"""So many schedules without faults are tried in place of one that has some."""
+"""Number of schedules without faults that are tried in place of a schedule with faults."""
 
 
 def written(schedule: Sequence[int]) -> str:
-    """A schedule as text for the command line: numbers, with repetitions counted, for example ``0*12,3,1*2``."""
+    """Return a schedule as text for the command line: numbers with their repetitions, for example ``0*12,3,1*2``."""
     parts: list[str] = []
     position = 0
     while position < len(schedule):
@@ -36,15 +36,15 @@ def written(schedule: Sequence[int]) -> str:
 
 
 def read(text: str) -> Schedule:
-    """The schedule that `written` made a text of.
+    """Return the schedule for a text from `written`.
 
-    :raises Invalid: it is none.
+    :raises Invalid: the text is no schedule.
     """
     schedule: list[int] = []
     for part in text.split(','):
         match = re.fullmatch(r'(\d{1,9})(?:\*(\d{1,6}))?', part.strip())
         if match is None:
-            raise Invalid(f'schedule: {part!r} is not a number, nor a number * how often')
+            raise Invalid(f'schedule: {part!r} is neither NUMBER nor NUMBER*REPETITIONS')
         schedule += [int(match[1])] * int(match[2] or 1)
     return tuple(schedule)
 
@@ -53,9 +53,9 @@ def read(text: str) -> Schedule:
 class Shrunk:
     """The shortest schedule that was found.
 
-    :param steps: how many steps the run takes until it fails.
-    :param accidents: how many choices differ from the simplest one.
-    :param attempts: how many runs the search took.
+    :param steps: number of steps until the run fails.
+    :param accidents: number of choices that differ from the simplest one.
+    :param attempts: number of runs of the search.
     """
 
     schedule: Schedule
@@ -65,7 +65,7 @@ class Shrunk:
 
 
 def _trimmed(schedule: Sequence[int]) -> Schedule:
-    """Without the zeros at the end: a run goes on with the first possibility by itself."""
+    """Remove the zeros at the end: after its schedule a run takes the first possibility anyway."""
     end = len(schedule)
     while end and schedule[end - 1] == 0:
         end -= 1
@@ -74,7 +74,7 @@ def _trimmed(schedule: Sequence[int]) -> Schedule:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """A run that failed as it should: what was really chosen, and where something went wrong."""
+    """A run that failed in the same way: its choices, and the positions of its faults."""
 
     schedule: Schedule
     steps: int
@@ -82,16 +82,16 @@ class _Failed:
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
-        """What is smaller is better: a fault needs more of an explanation than an order of events."""
+        """Length of the explanation: smaller is better. A fault costs more than an unusual order of events."""
         return (len(self.faults), sum(1 for choice in self.schedule if choice), self.steps, sum(self.schedule))
 
     def without(self, positions: Sequence[int]) -> Schedule:
-        """The schedule with some choices made simplest."""
+        """Return the schedule with the choices at these positions set to the simplest one."""
         return tuple(0 if position in positions else choice for position, choice in enumerate(self.schedule))
 
 
 class _Calm(Choices):
-    """Lets nothing go wrong, and notes how many possibilities there were."""
+    """Chooses no fault, and records the numbers of possibilities."""
 
     def __init__(self, seed: int = 0, *, then_first: bool = False) -> None:
         super().__init__(seed, then_first=then_first)
@@ -105,16 +105,16 @@ class _Calm(Choices):
 
     @override
     def happens(self, rate: float) -> bool:
-        """It does not."""
+        """Return False: no fault happens."""
         if rate > 0.0:
             self.made.append(0)
         return False
 
 
 class _Search:
-    """Keeps the best run found so far.
+    """Holds the best run found so far.
 
-    :param run: runs a schedule; None if it does not fail in the same way.
+    :param run: runs a schedule; returns None if it does not fail in the same way.
     """
 
     def __init__(self, run: Callable[[Schedule], _Failed | None], attempts: int, limit_s: float) -> None:
@@ -127,11 +127,11 @@ class _Search:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the search has to end here."""
+        """True if the search has reached its limit."""
         return self.attempts >= self._most or time.monotonic() > self._ends
 
     def offer(self, schedule: Sequence[int]) -> bool:
-        """Try a schedule; whether it is better than the best so far."""
+        """Try a schedule; return True if it is better than the best so far."""
         schedule = _trimmed(schedule)
         if self.exhausted or schedule in self._seen:
             return False
@@ -147,14 +147,14 @@ class _Search:
 def shrink(
     scenario: Scenario, plan: RunPlan, failed: Schedule, rule: str, *, attempts: int = 3000, limit_s: float = 30.0
 ) -> Shrunk:
-    """Look for a shorter schedule under which the same rule breaks.
+    """Search for a shorter schedule that breaks the same rule.
 
-    A schedule is a list of choices; after its end the first possibility is taken each time, which means: no fault,
-    whoever waits longest goes on. Faults are left out, then parts of decreasing size taken out or made simplest, as
-    long as it still fails.
+    A schedule is a list of choices. After its end the first possibility is taken each time: no fault, and the fiber
+    that has waited longest runs. The search first leaves faults out, then removes or simplifies parts of decreasing
+    size, as long as the run still fails.
 
-    :param failed: the choices of the run that failed.
-    :param attempts: most runs, and `limit_s` most seconds, that the search may take.
+    :param failed: the choices of the failed run.
+    :param attempts: maximum number of runs of the search; `limit_s`: its maximum duration in seconds.
     """
 
     def run(schedule: Schedule) -> _Failed | None:
@@ -171,7 +171,7 @@ def shrink(
     search.offer(())
     simplest = _Calm(then_first=True)
     execute(scenario, plan, simplest)
-    # From the simplest order of events there are not many single departures.
+    # The simplest order of events has few single departures.
     for departure in simplest.departures[: attempts // 3]:
         search.offer(departure)
     search.offer(search.best.without(search.best.faults))
@@ -191,9 +191,9 @@ def shrink(
 
 
 def _pass(search: _Search, best: _Failed, size: int) -> bool:
-    """Make each part of one size simplest, or take it out; whether anything got better.
+    """Simplify or remove each part of one size; return True if the best run improved.
 
-    Later parts come first: less depends on them.
+    Later parts come first, because less depends on them.
     """
     improved, end = False, len(best.schedule)
     while end > 0 and not search.exhausted:

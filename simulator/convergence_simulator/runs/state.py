@@ -1,8 +1,9 @@
-"""The state of a simulation as a number: two runs in the same state have the same future.
+"""Fingerprints of the state of a simulation: two runs in the same state have the same future.
 
-What counts: the rows, the messages in flight, what really exists, the time, what the user still wants, and where each
-fiber stands: the line of each of its frames and the values in their variables. Objects that are no values (services,
-connections) are the same for all fibers of a process and are left out; so are events, which nothing reads.
+A state contains the rows, the messages in flight, the objects that really exist, the time, the pending requests of the
+user, and the position of each fiber: the line of each of its frames and the values of their variables. Objects without
+a value (services, connections) are the same for all fibers of a process and are left out. Events are left out as well,
+because no code reads them.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from convergence.concurrency import Task
 from convergence_simulator.runs.run import Run
 from convergence_simulator.world.kernel import Fiber
 
-# As \b\d{6}\b; but what begins with a character that it has to have is searched for much faster.
+# Equivalent to \b\d{6}\b; an expression with a fixed first character is much faster.
 ID = re.compile(r'([0-9]{6}\b(?<!\w[0-9]{6}))')
 PLAIN = frozenset((str, int, float, bool, type(None)))
-"""Of these are most values, and their texts are what `repr` says."""
+"""Types of most values; `repr` returns their text."""
 DEPTH = 8
-"""How deep values are looked into."""
+"""Maximum depth of nested values."""
 
 
 class Fingerprints:
-    """Makes numbers of states. Keeps texts of frozen values, most of which are the same from state to state."""
+    """Makes fingerprints of states. Caches texts of frozen values, because most are the same from state to state."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, str]] = {}
 
     def of(self, run: Run) -> bytes:
-        """A number for the state that a run is in, the same in every process."""
+        """Return the fingerprint of the state of a run, the same in every process."""
         world = run.world
         tables = world.store.tables
         parts = [
@@ -59,7 +60,7 @@ class Fingerprints:
         return hashlib.blake2b(_anonymous('\n'.join(parts)).encode(), digest_size=16).digest()
 
     def _position(self, fiber: Fiber) -> str:
-        """Where a fiber stands, and what it knows."""
+        """Return the position of a fiber and the values of its variables."""
         places = [' '.join(map(str, self._outside(fiber)))]
         frame: FrameType | None = fiber.let.gr_frame
         while frame is not None:
@@ -74,7 +75,7 @@ class Fingerprints:
         return (process.name, process.frozen_until, fiber.name, fiber.point, fiber.blocked, fiber.until)
 
     def _text(self, value: Any, depth: int = DEPTH) -> str:
-        """A value as text; a dot for what is none."""
+        """Return a value as text; a dot for an object without a value."""
         if type(value) in PLAIN:
             return repr(value)
         if isinstance(value, (str, int, float)):
@@ -103,19 +104,19 @@ class Fingerprints:
         fields = ','.join(f'{name}={self._text(getattr(value, name), depth - 1)}' for name in names)
         text = f'{kind.__name__}({fields})'
         if kind.__dataclass_params__.frozen:
-            self._known[id(value)] = (value, text)  # the value too: its id must not be given to another one
+            self._known[id(value)] = (value, text)  # keeps the value alive: its id must not be reused
         return text
 
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass."""
+    """Return the names of the fields of a dataclass."""
     return tuple(each.name for each in dataclasses.fields(kind))
 
 
 def _anonymous(text: str) -> str:
-    """Ids numbered through in their order: which numbers were used up on the way does not matter."""
-    pieces = ID.split(text)  # each second one is an id
+    """Replace ids by consecutive numbers in their order: gaps between ids do not matter."""
+    pieces = ID.split(text)  # each second part is an id
     ranks = {number: f'i{rank}' for rank, number in enumerate(sorted(set(pieces[1::2])))}
     pieces[1::2] = [ranks[number] for number in pieces[1::2]]
     return ''.join(pieces)

@@ -1,4 +1,4 @@
-"""What happened in a run, as people would tell it: who did what to whom. As text, and as a Mermaid sequence diagram."""
+"""Stories of runs, in which each step has an actor, an event and a recipient; as text or as a Mermaid diagram."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from convergence_simulator.world.network import LOST, MessageInFlight
 from convergence_simulator.world.world import World
 
 ROWS, CLOUD = 'rows', 'cloud'
-"""The database and what really exists, where a story needs a name for them."""
+"""Names of the database and of reality in a story."""
 
 
 class Manner(StrEnum):
-    """What kind of thing a step of a story is.
+    """Kind of a step of a story.
 
-    * `ASKS`: somebody asks somebody else. `DELIVERS`: a message arrives. `COMMITS`: a transaction has come true.
-    * `ACTS`: reality changes. `SUFFERS`: a fault.
+    * `ASKS`: a process sends a request. `DELIVERS`: a message arrives. `COMMITS`: a transaction was committed. *
+    `ACTS`: an object changes. `SUFFERS`: a fault.
     """
 
     ASKS = 'ASKS'
@@ -37,8 +37,8 @@ class Manner(StrEnum):
 class StoryStep:
     """One step of a story.
 
-    :param at_s: seconds of simulated time since the run began.
-    :param what: what was done, in one or more phrases.
+    :param at_s: seconds of simulated time since the beginning of the run.
+    :param what: the event, in one or more phrases.
     """
 
     manner: Manner
@@ -50,14 +50,14 @@ class StoryStep:
 
 @dataclass
 class Story:
-    """A story while it is being told: `Story.of(run.world)` before the run, `text` and `mermaid` after it."""
+    """Records a story: call `Story.of(run.world)` before the run, and `text` or `mermaid` after it."""
 
     steps: list[StoryStep] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, world: World) -> Story:
-        """Listen to everything that will happen in a world."""
+        """Record all events of a world from now on."""
         story, begun_at = cls(), world.kernel.now
 
         def tell(manner: Manner, who: str, whom: str, what: Iterable[str]) -> None:
@@ -85,7 +85,7 @@ class Story:
                 tell(Manner.COMMITS, _current(world), ROWS, phrases)
 
         world.watch.story = heard
-        # First of all: what comes after may find something wrong with it, and end the run.
+        # Registered before the checks: a check may find a violation in the step and end the run.
         world.watch.commits.insert(0, committed)
 
     def _listen_to_reality(self, world: World, tell: Teller) -> None:
@@ -107,7 +107,7 @@ class Story:
 
         world.reality.changed = changed
 
-    # --- words ------------------------------------------------------------------------------------------------
+    # --- names ------------------------------------------------------------------------------------------------
 
     def _message(self, world: World, message: MessageInFlight) -> str:
         if message.kind != 'check_resource':
@@ -124,14 +124,14 @@ class Story:
         return f'{node.phase} {self._row(node.resource_id, node.name or "")}'
 
     def _row(self, resource_id: str, name: str) -> str:
-        """A row by its resource name; further rows of the same name are numbered."""
+        """Return the name of a row: its resource name, with a number for further rows of the same name."""
         if resource_id not in self._names:
             count = sum(known.partition('(')[0] == name for known in self._names.values())
             self._names[resource_id] = f'{name}({count + 1})' if count else name
         return self._names[resource_id]
 
     def _phrases(self, world: World, decision: Decision[Any]) -> list[str]:
-        """What a decision has changed. The rows are as they are afterwards."""
+        """Return phrases about the changes of a decision. Rows have their state after it."""
         told: list[str] = []
         for effect in decision.effects:
             told += _PHRASES.get(type(effect), _nothing)(self, world, effect)
@@ -142,16 +142,16 @@ class Story:
     # --- forms ------------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """The story in lines: time, who, what."""
+        """Return the story in lines: time, actor, event."""
         width = max((len(step.who) for step in self.steps), default=0)
         return '\n'.join(f'{step.at_s:8.1f} s  {step.who:<{width}}  {_sentence(step)}' for step in self.steps)
 
     def participants(self) -> list[str]:
-        """Everybody in it, from those who want something to what there is."""
+        """Return all participants, in the order from users to objects."""
         return _participants(self.steps)
 
     def mermaid(self) -> str:
-        """The story as a Mermaid sequence diagram."""
+        """Return the story as a Mermaid sequence diagram."""
         order = {name: number for number, name in enumerate(self.participants())}
         lines = ['sequenceDiagram', *(f'    participant p{number} as {name}' for name, number in order.items())]
         for step in self.steps:
@@ -177,7 +177,7 @@ def _sentence(step: StoryStep) -> str:
     what = '; '.join(step.what)
     match step.manner:
         case Manner.ASKS:
-            return f'{what} (asked of {step.whom})'
+            return f'{what} (sent to {step.whom})'
         case Manner.DELIVERS:
             return f'{what}, to {step.whom}'
         case Manner.COMMITS:
@@ -186,7 +186,7 @@ def _sentence(step: StoryStep) -> str:
 
 
 def _participants(steps: Sequence[StoryStep]) -> list[str]:
-    """Everybody in a story, from those who want something to what there is."""
+    """Return all participants of steps, in the order from users to objects."""
     names = {name for step in steps for name in (step.who, step.whom) if name}
     first, last = ['user', 'engine', 'broker', 'worker'], [ROWS, CLOUD]
 
@@ -199,11 +199,11 @@ def _participants(steps: Sequence[StoryStep]) -> list[str]:
 
 
 def _escaped(phrase: str) -> str:
-    """Semicolons end a statement of Mermaid, number signs begin a character code."""
+    """Escape a phrase: in Mermaid a semicolon ends a statement, and a number sign begins a character code."""
     return phrase.replace('#', 'no. ').replace(';', ',').replace('<', '(').replace('>', ')')
 
 
-# --- what each effect is called ---------------------------------------------------------------------------------
+# --- phrases for effects ----------------------------------------------------------------------------------------
 
 
 def _nothing(story: Story, world: World, effect: Any) -> list[str]:
@@ -251,7 +251,7 @@ def _end_traversal(story: Story, world: World, effect: effects.EndTraversal) -> 
 
 
 def _begin_cancel(story: Story, world: World, effect: effects.BeginCancel) -> list[str]:
-    return ['nothing begins any more, what runs may come to its end']
+    return ['no new node starts; running nodes may finish']
 
 
 def _insert_resources(story: Story, world: World, effect: effects.InsertResources) -> list[str]:
@@ -277,7 +277,7 @@ def _update_resource(story: Story, world: World, effect: effects.UpdateResource)
     if changes.get('wake_at'):
         told.append(f'{name} waits in its row')
     if 'owner' in changes and changes['owner'] is None:
-        told.append(f'lets go of {name}')
+        told.append(f'releases {name}')
     return told
 
 

@@ -1,4 +1,4 @@
-"""The user of a simulated world: asks for operations, asks again when nobody answered, and knows what to expect."""
+"""The user of a simulated world: requests operations, repeats unanswered requests, and knows the expected results."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from convergence_simulator.world.place import AnEngine, WatchedPlace
 from convergence_simulator.world.world import PROJECT, Context
 
 PLENTY = 60
-"""A time limit, in minutes, that no operation of a scenario reaches by itself."""
+"""Time limit, in minutes, that no operation of a scenario reaches by itself."""
 
 
 REFUSALS = (errors.NotSupported, errors.EntityNotFound, errors.StackExists, errors.Invalid)
-"""What an engine answers to what makes no sense now."""
+"""Answers of an engine to a request that is impossible in the current state."""
 
 BESIDE = frozenset({'signal', 'clear_hook'})
-"""Verbs that change nothing of what is expected of a stack, asked also while an operation waits to be asked again."""
+"""Verbs that do not change the expected result; they are sent even while another request waits for repetition."""
 
 
 @dataclass
 class Expectation:
-    """What is expected of one stack.
+    """The expected result for one stack.
 
-    :ivar goal: what was asked for last; None once the stack is to be deleted.
-    :ivar before: what was last up when that was asked for; None for nothing.
-    :ivar asked_back: whether the user has asked to go back.
-    :ivar cancelled: whether the user has asked to stop.
-    :ivar by_update: whether the way back is an update, for it was too late for a rollback.
+    :ivar goal: the last requested goal; None if the stack is to be deleted.
+    :ivar before: the last completed goal before that request; None if there was none.
+    :ivar asked_back: True if the user has requested a rollback.
+    :ivar cancelled: True if the user has cancelled the operation.
+    :ivar by_update: True if an update restores the earlier goal, because it was too late for a rollback.
     """
 
     goal: Template | None
@@ -48,13 +48,13 @@ class Expectation:
 
 
 class User:
-    """Asks engines for operations, one at a time.
+    """Sends requests to engines, one at a time.
 
-    :ivar stacks: what is expected of each stack, by name; `ids`: the newest stack of each name.
+    :ivar stacks: expected result for each stack, by name; `ids`: the newest stack of each name.
     :ivar rolls_back: names of the stacks whose failures are to be rolled back; `minutes`: time limits by name.
-    :ivar turned_away: whether the last answer was to ask again later.
-    :ivar tolerant: whether asking for what is refused is no mistake: a program that was made by chance does.
-    :ivar left: the data of each stack that was abandoned, and its template.
+    :ivar turned_away: True if the last answer was to repeat the request later.
+    :ivar tolerant: True if a refused request is no error: random programs send such requests.
+    :ivar left: data and template of each abandoned stack.
     """
 
     def __init__(self, world: WatchedPlace) -> None:
@@ -69,7 +69,7 @@ class User:
         self._before: Expectation | None = None
 
     def prefers(self, call: QueuedCall) -> None:
-        """How operations are to be asked for from now on."""
+        """Set the options of the next operations."""
         if call.verb == 'rollback_on_failure':
             self.rolls_back.add(call.arguments[0])
         else:
@@ -77,7 +77,7 @@ class User:
             self.minutes[name] = minutes
 
     def is_told(self, name: str, *states: str) -> None:
-        """Look at the state of a stack.
+        """Check the state of a stack.
 
         :raises Violation: its state and reason begin with none of the texts.
         """
@@ -87,14 +87,14 @@ class User:
             raise Violation('says', f'{name} is {found}')
 
     def starts_afresh(self) -> None:
-        """What was preferred and cancelled so far does not count any more."""
+        """Reset the options and the cancelled operations."""
         self.rolls_back.clear()
         self.minutes = dict.fromkeys(self.minutes, PLENTY)
         for expected in self.stacks.values():
             expected.cancelled = expected.asked_back = False
 
     def has_forgotten(self) -> None:
-        """The database has lost commits: a stack is the one that it knows by that name, if it knows any."""
+        """Update the known stacks after lost commits: the database may know another stack by a name, or none."""
         tables = self.world.store.tables
         living = {stack.name: stack for stack in tables.stack.values() if stack.deleted_at is None}
         for name, expected in self.stacks.items():
@@ -108,21 +108,21 @@ class User:
                 self.ids.pop(name, None)
 
     def remembers(self) -> tuple[object, ...]:
-        """What tells two users apart who want the same."""
+        """Return the facts that distinguish two users with the same goals."""
         return tuple(
             (name, expected.goal is None, expected.asked_back, expected.cancelled)
             for name, expected in sorted(self.stacks.items())
         )
 
-    # --- asking -----------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------------------
 
     def ask(self, engine: AnEngine, call: QueuedCall) -> None:
-        """Ask an engine for an operation. What is expected of it is settled before it is asked for the first time."""
+        """Send a request to an engine. The expected result is set before the first attempt."""
         name = call.arguments[0]
         if self.world.losses and self.ids.get(name) not in self.world.store.tables.stack:
-            self.ids.pop(name, None)  # lost perhaps before the answer came
+            self.ids.pop(name, None)  # perhaps lost before the answer arrived
             if call.verb not in ('create_stack', 'update_stack'):
-                return  # there is no such stack any more
+                return  # the stack no longer exists
             call = replace(call, verb='create_stack')
         if not call.again and call.verb not in BESIDE:
             known = self.stacks.get(name)
@@ -134,12 +134,12 @@ class User:
             self.turned_away = True
         except KeyError:
             if not self.world.losses:
-                raise  # else the stack was lost while it was asked for
+                raise  # otherwise commits were lost during the request, and the stack with them
         except REFUSALS as error:
             if isinstance(error, errors.EntityNotFound) and self.ids.get(name) not in self.world.store.tables.stack:
-                self.turned_away = True  # the stack was lost while it was asked for; next time it is made anew
+                self.turned_away = True  # the stack was lost during the request; the next attempt creates it
                 return
-            # It is not what was meant to be asked for; what was expected before is still expected.
+            # This request was not intended; the expected result stays the same.
             if not self.tolerant:
                 raise
             if self._before is not None:
@@ -202,7 +202,7 @@ class User:
                 known.cancelled = known.asked_back = True
 
     def wants(self, name: str, goal: Template | None) -> None:
-        """What is expected of a stack from now on."""
+        """Set the expected result of a stack from now on."""
         self.stacks[name] = Expectation(goal, last_up(self.world, self.ids[name]))
 
     def _create(self, engine: AnEngine, name: str, wanted: Template) -> None:
@@ -214,7 +214,7 @@ class User:
         except errors.StackExists:
             existing = self.world.reader.stack_named(PROJECT, name)
             if existing is not None and self.world.losses:
-                self.ids[name] = existing.id  # that it was deleted is forgotten
+                self.ids[name] = existing.id  # the deletion is forgotten
                 self._update(engine, name, wanted)
                 return
             if existing is None or existing.id == self.ids.get(name):
@@ -228,7 +228,7 @@ class User:
         )
 
     def _roll_back(self, engine: AnEngine, name: str, *, again: bool) -> None:
-        """Back to what was up before the last operation: by a rollback, or if that is over, by an update."""
+        """Restore the last completed goal: by a rollback, or by an update if the operation is over."""
         stack = self.stack(name)
         if again and stack.action is Action.ROLLBACK:
             return
@@ -249,7 +249,10 @@ class User:
         engine.parts.rollbacks.stack_rollback(Context(), self.identity(name))
 
     def _delete(self, engine: AnEngine, name: str, leave: Sequence[str], *, again: bool) -> None:
-        """What was to be left is left where the engine died after it had accepted that, or is not known any more."""
+        """Delete a stack.
+
+        Objects to keep are also kept if the engine died after it had accepted that, or lost the stack.
+        """
         still = {row.name for row in self.world.store.tables.resources_of(self.ids[name])}
         may_be_gone = again or self.world.losses
         leaves = [each for each in leave if not may_be_gone or each in still]
@@ -258,7 +261,7 @@ class User:
         except errors.Invalid:
             if not self.world.losses:
                 raise
-            self.turned_away = True  # their rows were lost while it was asked for
+            self.turned_away = True  # commits were lost during the request, and their rows with them
 
     def _cancel(self, engine: AnEngine, name: str, *, roll_back: bool, now: bool = True) -> None:
         engine.parts.stacks.stack_cancel_update(Context(), self.identity(name), roll_back, now)
@@ -276,7 +279,7 @@ class User:
         raise Violation('refusal', f'{verb} of {name} was accepted')
 
     def arguments(self, name: str) -> dict[str, Any]:
-        """How operations on a stack are asked for."""
+        """Return the arguments of requests for operations on a stack."""
         arguments: dict[str, Any] = {'disable_rollback': name not in self.rolls_back}
         if name in self.minutes:
             arguments['timeout_mins'] = self.minutes[name]
@@ -286,17 +289,17 @@ class User:
         return arguments
 
     def identity(self, name: str) -> dict[str, Any]:
-        """The newest stack of that name, as a request names it."""
+        """Return the newest stack of a name, as a request refers to it."""
         return {'stack_id': self.ids[name], 'stack_name': name}
 
     def stack(self, name: str) -> Stack:
-        """The newest stack of that name."""
+        """Return the newest stack of a name."""
         found: Stack = self.world.store.tables.stack[self.ids[name]]
         return found
 
 
 def last_up(world: WatchedPlace, stack_id: str) -> Template | None:
-    """What was last up of a stack; None for nothing."""
+    """Return the last completed goal of a stack; None if there is none."""
     good = world.checker.good.get(stack_id)
     return world.checker.templates[good] if good is not None else None
 

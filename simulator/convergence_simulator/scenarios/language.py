@@ -1,6 +1,6 @@
-"""The scenario language: a scenario is a small program that queues calls.
+"""The scenario language: a scenario is a small Python program that queues calls.
 
-The names are those of the field's first convergence prototype, so that its scenarios run as they are.
+The names are those of the field's first convergence prototype, so that its scenarios run unchanged.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from convergence_simulator.cloud.reality import Behaviour, Harm, Mishap, Questio
 from convergence_simulator.scenarios.templates import GetAtt, GetRes, RsrcDef, Template
 
 PATIENCE_S = 60.0
-"""Seconds that what runs has, after a patient cancel, to come to its end."""
+"""Seconds that running actions get to finish after a patient cancel."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedCall:
     """One queued call of a scenario.
 
-    :param verb: what to do; `arguments` as the verb has them.
-    :param again: whether it was asked before, and the engine died or was too busy to answer.
+    :param verb: name of the operation.
+    :param arguments: arguments of the operation.
+    :param again: True if the user repeats the call because the engine died or was too busy to answer.
     """
 
     verb: str
@@ -33,7 +34,7 @@ class QueuedCall:
 
 @dataclass
 class Original:
-    """The calls that the prototype had. Every method queues one."""
+    """The calls of the prototype. Each method queues one call."""
 
     queue: list[QueuedCall] = field(default_factory=list)
 
@@ -46,15 +47,15 @@ class Original:
         self.queue.append(QueuedCall('update_stack', (name, template)))
 
     def delete_stack(self, name: str, leave: Sequence[str] = ()) -> None:
-        """Delete a stack, and leave the objects of the resources of some names."""
+        """Delete a stack, but keep the objects of the resources named in `leave`."""
         self.queue.append(QueuedCall('delete_stack', (name, *leave)))
 
     def rollback_stack(self, name: str) -> None:
-        """Take the last operation on a stack back."""
+        """Undo the last operation on a stack."""
         self.queue.append(QueuedCall('rollback_stack', (name,)))
 
     def noop(self, rounds: int = 1) -> None:
-        """Let so many messages be processed; in seeded mode, any number."""
+        """Process `rounds` messages; in seeded mode, any number."""
         self.queue.append(QueuedCall('noop', (rounds,)))
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
@@ -64,10 +65,10 @@ class Original:
 
 @dataclass
 class Mishaps(Original):
-    """What a resource may do instead of simply succeeding.
+    """Ways in which a resource may fail.
 
-    In all of them `action` limits it to one action (``CREATE``, ``UPDATE``, ``DELETE``), `after` is how often the
-    action succeeds before, and `times` how often it then goes wrong (None: always).
+    In all methods `action` limits the failure to one action (``CREATE``, ``UPDATE``, ``DELETE``), `after` is the number
+    of successful actions before the first failure, and `times` the number of failures (None: no limit).
     """
 
     def fails(
@@ -82,14 +83,14 @@ class Mishaps(Original):
     ) -> None:
         """Let actions of a resource fail.
 
-        :param afterwards: fail only when the object is there.
-        :param takes: seconds of virtual time that an action takes, if it fails afterwards or not at all.
+        :param afterwards: True to fail only after the object exists.
+        :param takes: seconds of virtual time that an action takes before it succeeds or fails afterwards.
         """
         mishap = Mishap.FAILS_AFTERWARDS if afterwards else Mishap.FAILS
         self._behaves(name, mishap, action, after, times, takes)
 
     def raises(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
-        """Let a resource raise something that is not even an ordinary error."""
+        """Let a resource raise an exception that is no subclass of ``Exception``."""
         self._behaves(name, Mishap.RAISES, action, after, times)
 
     def hangs(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
@@ -106,9 +107,9 @@ class Mishaps(Original):
         times: int | None = 1,
         afterwards: bool = False,
     ) -> None:
-        """Let calls of a resource not return for some seconds (None: never), whatever is asked of them.
+        """Let all calls of a resource block for some seconds (None: for ever).
 
-        :param afterwards: what was asked for is done before that, not after it.
+        :param afterwards: True to do the requested action before the call blocks, False to do it after.
         """
         mishap = Mishap.BLOCKS_AFTERWARDS if afterwards else Mishap.BLOCKS
         wanted = Action(action) if action else None
@@ -116,41 +117,42 @@ class Mishaps(Original):
         self.queue.append(QueuedCall('behaves', (name, behaviour)))
 
     def is_busy(self, name: str, *, action: str | None = None, after: int = 0, times: int | None = 1) -> None:
-        """Let a resource say that it could perhaps do it later."""
+        """Let a resource answer that it is busy and the action can be tried again later."""
         self._behaves(name, Mishap.BUSY, action, after, times)
 
     def is_refused(
         self, name: str, *, after: int = 0, times: int | None = 1, takes: float = 0.0, begun: bool = False
     ) -> None:
-        """Let an update in place find out, after some seconds, that only a new object will do.
+        """Let an update in place fail after some seconds, because the resource has to be replaced.
 
-        :param begun: only when the object was changed already; so it is, too, where it takes some seconds.
+        :param begun: True to change the object before the update fails. An update that takes some seconds always
+            changes it.
         """
         mishap = Mishap.REFUSES_AFTERWARDS if begun and not takes else Mishap.NEEDS_REPLACEMENT
         self._behaves(name, mishap, 'UPDATE', after, times, takes)
 
     def is_made_silently(self, name: str, *, after: int = 0, times: int | None = 1) -> None:
-        """Let a creation fail without saying that the object is there."""
+        """Let a creation fail although the object exists; the answer does not mention it."""
         self._behaves(name, Mishap.FAILS_SILENTLY, 'CREATE', after, times)
 
     def vanishes(self, name: str) -> None:
-        """Let the objects of a resource be removed by somebody else."""
+        """Let an outsider remove the objects of a resource."""
         self.queue.append(QueuedCall('vanishes', (name,)))
 
     def harms(self, name: str, how: str, *, again: bool = False) -> None:
-        """Let somebody else do something to the objects of a resource. There are observers in such a scenario.
+        """Let an outsider change the objects of a resource. Such a scenario has observers.
 
-        :param how: ``CHANGED`` (a property), ``ILL`` (of no use any more) or ``GONE``.
-        :param again: do it again whenever the stack has made or changed them.
+        :param how: ``CHANGED`` (a property), ``ILL`` (unusable) or ``GONE``.
+        :param again: True to repeat the change each time the stack creates or updates them.
         """
         self.queue.append(QueuedCall('harms', (name, Harm(how), again)))
 
     def takes(self, name: str, seconds: float, every: float | None = None) -> None:
-        """Let each action of a resource take some time, and be asked `every` so many seconds how far it is."""
+        """Let each action of a resource take some time, and let the worker poll it every `every` seconds."""
         self.queue.append(QueuedCall('behaves', (name, Behaviour(takes_s=seconds, every_s=every))))
 
     def works(self, name: str) -> None:
-        """From now on a resource does what it should."""
+        """Let a resource succeed from now on."""
         self.queue.append(QueuedCall('behaves', (name, Behaviour())))
 
     def _behaves(
@@ -162,16 +164,17 @@ class Mishaps(Original):
 
 @dataclass
 class Answers(Mishaps):
-    """What a resource may do when it is asked for something else than an action."""
+    """Ways in which a resource may answer calls that are no actions."""
 
     def answers(
         self, name: str, question: str, how: str, *, seconds: float = 0.0, after: int = 0, times: int | None = 1
     ) -> None:
-        """Let a question be answered badly.
+        """Let a resource answer a call wrongly.
 
         :param question: ``FIND``, ``OBSERVE``, ``ATTRIBUTE`` or ``CANCEL``.
-        :param how: ``FAILS``, ``RAISES``, ``BUSY``, ``BLOCKS`` (answers late) or ``LIES`` (does not know what is new).
-        :param seconds: how long it takes; of a lie, how long an object has been there before it is known.
+        :param how: ``FAILS``, ``RAISES``, ``BUSY``, ``BLOCKS`` (answers late) or ``LIES`` (does not know new objects
+            yet).
+        :param seconds: duration of the call; for ``LIES``, the age at which an object is known.
         """
         mishap = Mishap(how)
         lies_s, takes_s = (seconds, 0.0) if mishap is Mishap.LIES else (0.0, seconds)
@@ -179,36 +182,36 @@ class Answers(Mishaps):
         self.queue.append(QueuedCall('answers', (name, Question(question), behaviour)))
 
     def exists(self, key: str, properties: Mapping[str, Json]) -> None:
-        """Let there be an object that belongs to no stack."""
+        """Create an object that belongs to no stack."""
         self.queue.append(QueuedCall('exists', (key, dict(properties))))
 
 
 @dataclass
 class Accidents(Answers):
-    """What may happen to processes, messages, broker and database."""
+    """Accidents of processes, messages, broker and database."""
 
     def drop(self, count: int = 1) -> None:
-        """Lose the next messages that are in flight."""
+        """Lose the next `count` messages in flight."""
         self.queue.append(QueuedCall('drop', (count,)))
 
     def double(self, count: int = 1) -> None:
-        """Deliver the next messages that are in flight twice."""
+        """Deliver the next `count` messages in flight twice."""
         self.queue.append(QueuedCall('double', (count,)))
 
     def crash_worker(self) -> None:
-        """Let one worker die where it stands."""
+        """Kill one worker at its current step."""
         self.queue.append(QueuedCall('crash_worker'))
 
     def crash_engine(self) -> None:
-        """Let one engine die where it stands."""
+        """Kill one engine at its current step."""
         self.queue.append(QueuedCall('crash_engine'))
 
     def crash_observer(self) -> None:
-        """Let one observer die where it stands."""
+        """Kill one observer at its current step."""
         self.queue.append(QueuedCall('crash_observer'))
 
     def freeze_worker(self, seconds: float) -> None:
-        """Let one worker stand still for a while, without a heartbeat, and then go on as if nothing had been."""
+        """Let one worker stand still for a while, without a heartbeat; it continues without knowing about the pause."""
         self.queue.append(QueuedCall('freeze_worker', (seconds,)))
 
     def freeze_engine(self, seconds: float) -> None:
@@ -216,49 +219,52 @@ class Accidents(Answers):
         self.queue.append(QueuedCall('freeze_engine', (seconds,)))
 
     def broker_away(self, seconds: float) -> None:
-        """Let the broker go away, with all the messages that it had, and come back empty."""
+        """Take the broker away for a while. It loses all its messages and comes back empty."""
         self.queue.append(QueuedCall('broker_away', (seconds,)))
 
     def database_away(self, seconds: float) -> None:
-        """Let the database not answer for a while: what was asked of it just now may have been done or not."""
+        """Take the database away for a while. A transaction in progress may be committed or not."""
         self.queue.append(QueuedCall('database_away', (seconds,)))
 
     def database_goes_back(self, commits: int) -> None:
-        """Let the last commits be lost (60 at most), as when a standby takes over that has not received them."""
+        """Lose the last commits (60 at most), as when a standby is promoted that has not received them."""
         self.queue.append(QueuedCall('database_goes_back', (commits,)))
 
     def clock_jumps(self, seconds: float) -> None:
-        """Let the clock of the database jump ahead, or (negative) back."""
+        """Move the clock of the database forward, or back with a negative number."""
         self.queue.append(QueuedCall('clock_jumps', (seconds,)))
 
 
 @dataclass
 class Measures(Accidents):
-    """What is done to a stack without a new goal. While something else goes on, the user asks again."""
+    """Operations on a stack that set no new goal. The user repeats the call while another operation is in progress."""
 
     def suspend_stack(self, name: str) -> None:
-        """Put a stack to rest."""
+        """Suspend a stack."""
         self.queue.append(QueuedCall('suspend_stack', (name,)))
 
     def resume_stack(self, name: str) -> None:
-        """Wake a stack up."""
+        """Resume a stack."""
         self.queue.append(QueuedCall('resume_stack', (name,)))
 
     def check_stack(self, name: str) -> None:
-        """Look whether everything of a stack is there."""
+        """Check that all objects of a stack exist."""
         self.queue.append(QueuedCall('check_stack', (name,)))
 
     def says_broken(self, name: str, resource: str) -> None:
-        """Say that a resource of a stack is of no use, if nothing is being done with it."""
+        """Mark a resource of a stack as unhealthy, unless an action on it is in progress."""
         self.queue.append(QueuedCall('says_broken', (name, resource)))
 
 
 @dataclass
 class FurtherVerbs(Measures):
-    """What else a person may ask for. What the stack cannot do any more, or never could, is not done."""
+    """Further requests of a user. A request that the stack cannot carry out in its state has no effect."""
 
     def signal(self, name: str, resource: str) -> None:
-        """Tell a resource something. (One that waits for it is told in the end, even so.)"""
+        """Send a signal to a resource.
+
+        (At the end, each resource that still waits for a signal gets one without this call.)
+        """
         self.queue.append(QueuedCall('signal', (name, resource)))
 
     def snapshot_stack(self, name: str) -> None:
@@ -266,7 +272,7 @@ class FurtherVerbs(Measures):
         self.queue.append(QueuedCall('snapshot_stack', (name,)))
 
     def restore_stack(self, name: str) -> None:
-        """Bring a stack back to its newest snapshot."""
+        """Restore a stack from its newest snapshot."""
         self.queue.append(QueuedCall('restore_stack', (name,)))
 
     def delete_snapshot(self, name: str) -> None:
@@ -274,15 +280,15 @@ class FurtherVerbs(Measures):
         self.queue.append(QueuedCall('delete_snapshot', (name,)))
 
     def abandon_stack(self, name: str) -> None:
-        """Forget a stack, and leave its objects."""
+        """Abandon a stack: remove its rows and keep its objects."""
         self.queue.append(QueuedCall('abandon_stack', (name,)))
 
     def adopt_stack(self, name: str) -> None:
-        """Make a stack again from what was left when it was abandoned."""
+        """Adopt the objects of an abandoned stack into a new stack."""
         self.queue.append(QueuedCall('adopt_stack', (name,)))
 
     def go_back(self, name: str) -> None:
-        """Bring a stack back to what it was before its last operation, whether that is over or not."""
+        """Bring a stack back to its state before the last operation, finished or not."""
         self.queue.append(QueuedCall('go_back', (name,)))
 
 
@@ -291,47 +297,50 @@ class Verbs(FurtherVerbs):
     """The object called ``engine`` (or ``worker``, or ``converger``) in scenarios."""
 
     def settle(self) -> None:
-        """Let everything come to rest before the next call."""
+        """Wait until nothing is left to do before the next call."""
         self.queue.append(QueuedCall('settle'))
 
     def rollback_on_failure(self, name: str) -> None:
-        """From the next operation on, let failures of the stack be rolled back."""
+        """Roll back failures of the stack, from the next operation on."""
         self.queue.append(QueuedCall('rollback_on_failure', (name,)))
 
     def time_limit(self, name: str, minutes: int) -> None:
-        """From the next operation on, let operations on the stack take no longer than that."""
+        """Set the time limit of operations on the stack, from the next one on."""
         self.queue.append(QueuedCall('time_limit', (name, minutes)))
 
     def cancel(self, name: str) -> None:
-        """Stop what is in progress at once, without going back."""
+        """Stop the operation in progress at once, without a rollback."""
         self.queue.append(QueuedCall('cancel', (name,)))
 
     def cancel_patiently(self, name: str) -> None:
-        """Let nothing more begin, and what runs come to its end in a minute; no way back."""
+        """Start no new action, and let the running actions finish within a minute; no rollback."""
         self.queue.append(QueuedCall('cancel_patiently', (name,)))
 
     def cancel_and_roll_back(self, name: str) -> None:
-        """Stop the update in progress and go back to what was last up. Too late, nothing happens."""
+        """Stop the update in progress and roll back to the last completed goal.
+
+        If the update is over, nothing happens.
+        """
         self.queue.append(QueuedCall('cancel_and_roll_back', (name,)))
 
     def refuses(self, verb: str, name: str, *arguments: Any) -> None:
-        """Ask for something that has to be refused, and leave nothing behind."""
+        """Request an operation that must be refused and must change nothing."""
         self.queue.append(QueuedCall('refuses', (name, verb, *arguments)))
 
     def says(self, name: str, *states: str) -> None:
-        """Verify that the state of a stack, with its reason, begins with one of some texts: ``CREATE_FAILED: ...``."""
+        """Verify that the state of a stack, with its reason, begins with one of these texts: ``CREATE_FAILED: ...``."""
         self.queue.append(QueuedCall('says', (name, *states)))
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let some seconds pass."""
         self.queue.append(QueuedCall('pass_time', (seconds,)))
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario file, compiled once and read anew for each run.
+    """A scenario file, compiled once and executed again for each run.
 
-    :param tolerant: whether asking for what is refused is no mistake of the author's.
+    :param tolerant: True if a refused request does not count as an error of the scenario.
     """
 
     name: str
@@ -342,19 +351,19 @@ class Scenario:
     def load(cls, path: Path) -> Scenario:
         """Read a scenario file.
 
-        :raises SyntaxError: it is no Python.
+        :raises SyntaxError: the file is no Python program.
         """
         return cls(path.stem, compile(path.read_text(encoding='utf-8'), str(path), 'exec'))
 
     @classmethod
     def of(cls, name: str, program: str) -> Scenario:
-        """A program that was made up by chance."""
+        """Return a scenario from the text of a random program."""
         return cls(name, compile(program, name, 'exec'), tolerant=True)
 
     def read(self, reality: Reality, verify: Callable[[Template], None], test: Any) -> list[QueuedCall]:
-        """The calls that the scenario queues.
+        """Execute the program and return the calls that it queues.
 
-        :param test: what the scenario makes its assertions with.
+        :param test: object with the assertion methods of the scenario.
         """
         verbs = Verbs()
         names = {

@@ -1,9 +1,10 @@
-"""Which checks of a scenario's own functions mean anything in another order than the one they were written for.
+"""Decides when checks by a scenario's own functions are valid if events happen in another order.
 
-Such a check is of the moment at which its author has put it: in order, one event at a time. In any other order it is
-made where that moment was one of rest, once everything has come to rest. It is left out, and counted, where it was not,
-and where an operation came in the middle of another one: how far that had come decides what is there afterwards. With
-``settle`` before it an author says that it holds in every order.
+The author of such a check puts it at a moment of the ordered run, in which one event follows another. In any other
+order the check is made only if that moment was a moment of rest, and then once everything is at rest again. Otherwise
+the check is left out and counted. It is also left out after an operation interrupted another one, because the result
+depends on the progress of the interrupted one. An author who calls ``settle`` before a check declares that it is valid
+in every order.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from convergence_simulator.scenarios.language import QueuedCall
 class OwnChecks:
     """Decides about the checks of one run.
 
-    :param calls: what the scenario has queued.
-    :param resting: the places of the calls that come at rest when the scenario runs in order; called when that is asked
-        for the first time.
-    :ivar settled: whether the scenario has asked for rest, and for nothing else since.
-    :ivar interrupted: whether an operation came in the middle of another one.
-    :ivar left_out: how many checks were left out.
+    :param calls: calls that the scenario has queued.
+    :param resting: returns the places of the calls at which the ordered run is at rest; called at the first check only.
+    :ivar settled: True if the scenario has called ``settle``, and no operation since.
+    :ivar interrupted: True if an operation began while another one was in progress.
+    :ivar left_out: number of checks that were left out.
     """
 
     def __init__(self, calls: Sequence[QueuedCall], resting: Callable[[], frozenset[int]]) -> None:
@@ -33,22 +33,22 @@ class OwnChecks:
         self.left_out = 0
 
     def place(self, call: QueuedCall) -> int:
-        """Where in the scenario a call is."""
+        """Return the position of a call in the scenario."""
         return self._places[id(call)]
 
     def comes_at_rest(self, call: QueuedCall) -> bool:
-        """Whether the author has put a check where everything is at rest in order."""
+        """Return True if everything is at rest when a check is due in the ordered run."""
         return self.place(call) in self._resting()
 
     def operation(self, *, at_rest: bool) -> None:
-        """The user asks for an operation."""
+        """Record that the user requests an operation."""
         self.settled = False
         self.interrupted |= not at_rest
 
     def may_make(self, *, rested: bool) -> bool:
-        """Whether a check is made now; what is not made is counted.
+        """Return True if a check may be made now; otherwise count it as left out.
 
-        :param rested: whether everything is at rest, and was when the check was written.
+        :param rested: True if everything is at rest now and in the ordered run.
         """
         may = rested and (self.settled or not self.interrupted)
         self.left_out += not may

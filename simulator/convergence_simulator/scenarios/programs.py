@@ -1,6 +1,6 @@
-"""Random programs: scenarios that nobody has thought of, each made from a number and always the same from it.
+"""Random programs: generated scenarios. Each is made from a number; the same number always gives the same program.
 
-A program is text in the scenario language, so one that fails can be saved and kept as a scenario.
+A program is text in the scenario language, so a failing program can be saved and kept as a scenario.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ from convergence_simulator.cloud.things import Thing
 from convergence_simulator.scenarios.templates import GetAtt, GetRes, RsrcDef, Template
 
 NAME = re.compile(r'(random|tree):(\d{1,12})')
-"""How a random program is named in the place of a file; those about stacks in stacks are called trees."""
+"""Name of a random program in place of a file name. Programs about nested stacks have names with ``tree``."""
 TREES = 10**12
-"""The number of the first program about stacks in stacks."""
+"""Number of the first program about nested stacks."""
 
 NAMES = 'ABCDEF'
 ALONE = (Addressed.__name__, EnforcedAddressed.__name__)
 SELDOM = (Both.__name__, EnforcedBlind.__name__, EnforcedLater.__name__, EnforcedNameless.__name__)
-"""Sorts that take the place of another one now and then, by dice of their own."""
+"""Sorts that replace another sort now and then, with separate random numbers."""
 OFTEN = 5
-"""How many times as often as each of the other sorts a random resource is of the usual one."""
+"""Weight of the usual sort of a random resource; each other sort has the weight 1."""
 SORTS = (Thing.__name__,) * OFTEN + tuple(sort for sort in THING_SORTS if sort not in (*ALONE, *SELDOM))
 BELOW = tuple(sort for sort in SORTS if sort != Listener.__name__)
-"""In a nested stack: nobody signals what is in there."""
+"""Sorts in a nested stack: no user sends signals to its resources."""
 STACKS = 'AC'
-"""The resources that are stacks, in programs about these."""
+"""Names of the resources that are stacks, in programs about nested stacks."""
 DEEPEST = 3
 SCALED = 0.5
-"""How many of the programs about stacks in stacks have groups."""
+"""Share of the programs about nested stacks that have groups."""
 POLICIES_OF_GROUP: Mapping[str, tuple[int, str]] = {
     'More': (1, 'change_in_capacity'),
     'Less': (-1, 'change_in_capacity'),
     'Many': (2, 'change_in_capacity'),
     'Exact': (2, 'exact_capacity'),
 }
-"""The policies that scale a group: by how much, and what that means."""
+"""Policies that scale a group: the adjustment and its type."""
 POLICIES = (None,) * 8 + ('Retain', 'Snapshot', 'Delete')
 DRIFT_POLICIES = ('ignore', 'report', 'repair')
 RESTRICTIONS = ('update', 'replace')
 RESTRICTED = 0.03
-"""How many of the resources must not be changed, or not be replaced, in one template."""
+"""Share of the resources that must not be changed, or not be replaced, in one template."""
 EXTERNAL = 'theirs'
 
 
 def number_of(path: Path) -> int | None:
-    """The number of the random program that stands in the place of a file; None for a file."""
+    """Return the number of the random program with this name; None for a file."""
     match = NAME.fullmatch(str(path))
     if match is None:
         return None
@@ -70,9 +70,10 @@ def number_of(path: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioProgram:
-    """A program in pieces, which can be left out one by one.
+    """A program in parts that can be left out one by one.
 
-    :param head: what everything else needs; `lines`: one call each.
+    :param head: lines that all calls need.
+    :param lines: one call each.
     """
 
     head: tuple[str, ...]
@@ -80,21 +81,23 @@ class ScenarioProgram:
 
     @property
     def text(self) -> str:
-        """The program as a scenario file has it."""
+        """The program as the text of a scenario file."""
         return '\n'.join((*self.head, *self.lines, ''))
 
     def without(self, start: int, count: int) -> ScenarioProgram:
-        """The program with some of its calls left out."""
+        """Return the program without some of its calls."""
         return replace(self, lines=(*self.lines[:start], *self.lines[start + count :]))
 
 
 class _Author:
-    """Makes up one program."""
+    """Generates one program."""
 
     def __init__(self, number: int) -> None:
         self._random = random.Random(f'program {number}')
         self._manner = random.Random(f'manner of program {number}')
-        others = random.Random(f'addresses of program {number}')  # by its own dice: the rest stays what it was
+        others = random.Random(
+            f'addresses of program {number}'
+        )  # separate random numbers: the rest of each program stays the same
         self._addressed = {name: Addressed.__name__ for name in NAMES if others.random() < 0.08}
         self._addressed |= {name: EnforcedAddressed.__name__ for name in self._addressed if others.random() < 0.25}
         seldom = random.Random(f'seldom sorts of program {number}')
@@ -134,7 +137,7 @@ class _Author:
     # --- templates --------------------------------------------------------------------------------------------
 
     def _several(self) -> list[Template]:
-        """Templates that follow from each other, as those of a user do."""
+        """Generate templates that follow one another, as a user's updates do."""
         names = list(NAMES[: self._random.randint(2, len(NAMES))])
         kinds = {name: self._random.choice(SORTS) for name in NAMES}
         others = self._random.choice(NAMES) if self._happens(0.3) else ''
@@ -144,15 +147,15 @@ class _Author:
             if self._happens(0.4):
                 names = sorted(self._random.sample(NAMES, self._random.randint(1, len(NAMES))))
             if self._happens(0.15):
-                # That something belongs to others is not changed by an update.
+                # An update does not change an external resource into another one.
                 kinds |= {name: self._random.choice(SORTS) for name in self._random.choice(NAMES) if name != others}
             if self._happens(0.25):
-                self._random.shuffle(names)  # what depended on something may now be needed by it
+                self._random.shuffle(names)  # resources that the changed one depended on may now depend on it
             templates.append(self._template(names, kinds))
         return templates
 
     def _template(self, names: Sequence[str], kinds: dict[str, str]) -> Template:
-        """Each resource may refer to those that stand before it."""
+        """Generate a template. Each resource may refer to those before it."""
         resources: dict[str, RsrcDef] = {}
         for position, name in enumerate(names):
             before = [other for other in names[:position] if resources[other].condition is not False]
@@ -186,11 +189,11 @@ class _Author:
         condition = self._random.choice([True, False]) if self._happens(0.1) else None
         policy = self._random.choice(POLICIES)
         if (kind, policy) == ('Exclusive', 'Retain'):
-            policy = None  # what is retained stays in the way of another one for ever
+            policy = None  # a retained object keeps its address for ever
         return RsrcDef(properties, depends, kind=kind, deletion_policy=policy, condition=condition, patience=patience)
 
     def _stack(self, name: str, before: Sequence[str], depth: int) -> RsrcDef:
-        """A nested stack: its resources are called like it, with a number."""
+        """Generate a nested stack. Its resources have the name of the stack with a number."""
         inner: dict[str, RsrcDef] = {}
         for number in range(1, self._random.randint(1, 3) + 1):
             inside = f'{name}{number}'
@@ -203,7 +206,7 @@ class _Author:
         return RsrcDef({'v': self._random.randint(0, 1), **properties}, nested=Template(inner))
 
     def _groups(self) -> dict[str, RsrcDef]:
-        """A group that signals scale, what scales it, and one that has as many members as it says."""
+        """Generate a group, the policies that scale it on signals, and a resource that shows its size."""
         chance = self._scale
         inner = Template({'G1': RsrcDef({'v': chance.randint(0, 1)})})
         member: dict[str, Any] = {'type': Thing.type_name, 'properties': {'v': chance.randint(0, 1)}}
@@ -255,7 +258,7 @@ class _Author:
         return f"engine.{verb}('s')"
 
     def _signals(self) -> list[str]:
-        """Groups are scaled, before what is asked for next and while that goes on."""
+        """Generate signals that scale groups, before the next operation and during it."""
         lines: list[str] = []
         while self._has_groups and self._scale.random() < 0.4:
             lines.append(f"engine.signal('s', '{self._scale.choice([*POLICIES_OF_GROUP])}')")
@@ -263,7 +266,7 @@ class _Author:
         return lines
 
     def _meanwhile(self) -> list[str]:
-        """What happens until the user asks for something else."""
+        """Generate the events until the next request of the user."""
         accidents = [
             'engine.crash_worker()',
             'engine.crash_engine()',
@@ -286,7 +289,7 @@ class _Author:
         return lines
 
     def _trouble(self, rate: float) -> list[str]:
-        """How resources behave from now on."""
+        """Generate calls that set the behaviour of resources from now on."""
         lines: list[str] = []
         while self._happens(rate):
             action, times = self._random.choice(['CREATE', 'UPDATE', 'DELETE', None]), self._random.choice([1, 1, 2])
@@ -321,22 +324,22 @@ class _Author:
 
 
 def _policies(chance: random.Random, names: Sequence[str]) -> dict[str, Any]:
-    """What it leads to that objects are found otherwise than they were made: it matters where somebody looks."""
+    """Generate policies for drift; they matter only if the world has observers."""
     said = {name: chance.choice(DRIFT_POLICIES) for name in sorted(names) if chance.random() < 0.2}
     return {'drift': said, 'drift_policy': chance.choice((*DRIFT_POLICIES, 'repair'))}
 
 
 def program(number: int) -> ScenarioProgram:
-    """The program of a number."""
+    """Generate the program of a number."""
     return _Author(number).write()
 
 
 def shortened(
     whole: ScenarioProgram, still_fails: Callable[[ScenarioProgram], bool], attempts: int = 200
 ) -> ScenarioProgram:
-    """The shortest program found that fails in the same way: calls are left out, many at once first.
+    """Return the shortest program found that fails in the same way, by leaving calls out, many at once first.
 
-    :param still_fails: tries a program.
+    :param still_fails: runs a program and returns True if it fails in the same way.
     """
     best, size = whole, max(1, len(whole.lines) // 2)
     while attempts > 0:

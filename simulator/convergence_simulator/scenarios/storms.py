@@ -1,6 +1,7 @@
-"""Storms: programs in which one operation follows upon the other before any of them is done, made from a number.
+"""Storms: generated programs in which each operation begins before the earlier ones are finished.
 
-They are for stores with real concurrency: planning, claims, results and arrivals at the same nodes meet all the time.
+They test stores with real concurrency: planning, claims, results and the arrival of several dependencies at one node
+meet all the time.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from pathlib import Path
 from convergence_simulator.scenarios.templates import GetAtt, GetRes, RsrcDef, Template
 
 NAME = re.compile(r'storm:(\d{1,12})')
-"""How a storm is named in the place of a file."""
+"""Name of a storm in place of a file name."""
 
 WIDTH = 7
-"""How many resources one resource is built on, at most."""
+"""Maximum number of resources on which one resource depends."""
 FLURRIES = 0.5
-"""How many of the storms end in a flurry of updates."""
+"""Share of the storms that end with a fast sequence of updates."""
 
 
 def storm_of(path: Path) -> int | None:
-    """The number of the storm that stands in the place of a file; None for a file."""
+    """Return the number of the storm with this name; None for a file."""
     match = NAME.fullmatch(str(path))
     return int(match[1]) if match else None
 
 
 def storm(number: int) -> str:
-    """The program of a number, as a scenario file has it."""
+    """Generate the storm of a number, as the text of a scenario file."""
     chance = random.Random(f'storm {number}')
     templates = [_template(chance) for _ in range(3)]
     lines = [f'"""Storm {number}."""', '']
@@ -39,7 +40,7 @@ def storm(number: int) -> str:
         if chance.random() < 0.4:
             lines.append('engine.settle()')
         lines.append(f"engine.update_stack('{name}', t{goal})")
-        if chance.random() < 0.6:  # elsewhere and back, while the first of it has just begun
+        if chance.random() < 0.6:  # two updates that return to the same goal, while the first one has just begun
             other = (goal + chance.choice([1, 2])) % 3
             if chance.random() < 0.7:
                 lines.append('engine.settle()')
@@ -53,8 +54,10 @@ def storm(number: int) -> str:
 
 
 def _flurry(chance: random.Random) -> list[str]:
-    """In some storms services take their time, and goal follows upon goal: what was begun for one ends while the next
-    but one is planned."""
+    """Generate a fast sequence of updates with slow services, in some storms.
+
+    Actions of one goal end while the goal after the next one is planned.
+    """
     if chance.random() >= FLURRIES:
         return []
     slow = [f"engine.takes('A{index}', {chance.choice([0.3, 0.5, 1.0])})" for index in range(WIDTH)]
@@ -66,7 +69,10 @@ def _flurry(chance: random.Random) -> list[str]:
 
 
 def _template(chance: random.Random) -> Template:
-    """Many resources side by side, and some that are built on all of them: their ends arrive there at once."""
+    """Generate a template with many parallel resources, and some that depend on all of them.
+
+    All the parallel nodes finish at the same time, and each of them arrives at the same nodes.
+    """
     first = [f'A{index}' for index in range(chance.randint(2, WIDTH))]
     resources = {name: RsrcDef({'v': chance.randint(0, 1), **_replacing(chance)}) for name in first}
     for name in ('B', 'C')[: chance.randint(1, 2)]:

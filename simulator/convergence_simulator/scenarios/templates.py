@@ -1,4 +1,4 @@
-"""What scenarios want of stacks, and the templates that say so in the language that the engine reads."""
+"""Desired stacks of scenarios, and their templates in the template language."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class GetAtt:
 
 
 class RsrcDef:
-    """What a scenario wants of one resource.
+    """The desired state of one resource.
 
     :param kind: one of `convergence_simulator.cloud.sorts.SORTS`, or of `convergence_simulator.cloud.groups.GROUPS`.
     :param deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``.
-    :param external_id: of an object that others have made.
-    :param condition: False: the template has it, and does not want it.
-    :param nested: what is in it, where it is a stack.
+    :param external_id: id of an object that the stack did not create.
+    :param condition: False if the template contains the resource but the condition excludes it.
+    :param nested: template of a nested stack.
     :param patience: ``time_limits`` in seconds, and ``retry``, as in `convergence.template.time_limits`.
     :param update_policy: of a group.
     """
@@ -68,11 +68,11 @@ class RsrcDef:
 
     @property
     def is_thing(self) -> bool:
-        """Whether its object is one of the simulated cloud; not so stacks, groups, and what scales these."""
+        """True if its object is in the simulated cloud; false for stacks, groups and the policies that scale groups."""
         return self.nested is None and self.kind not in GROUPS
 
     def document(self) -> dict[str, Json]:
-        """The resource, as a template says it."""
+        """Return the resource in the template language."""
         properties: dict[str, Json] = {name: _encode(value) for name, value in self.properties.items()}
         if self.nested is not None:
             properties[TEMPLATE] = json.dumps(self.nested.document(), sort_keys=True)
@@ -95,7 +95,7 @@ class RsrcDef:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RsrcDef:
-        """The resource that `document` was made from."""
+        """Return the resource from which `document` was made."""
         properties, nested = dict(document.get('properties', {})), None
         if document['type'] == STACK:
             nested = Template.from_document(json.loads(properties.pop(TEMPLATE)))
@@ -120,7 +120,7 @@ class RsrcDef:
 
 
 def type_name_of(kind: str) -> str:
-    """The name of the type that scenarios call so."""
+    """Return the resource type for the short name that scenarios use."""
     return GROUPS[kind][0] if kind in GROUPS else SORTS[kind].type_name
 
 
@@ -153,13 +153,13 @@ def _decode(value: Any) -> Any:
 
 
 class Template:
-    """What a scenario wants of a stack.
+    """The desired state of a stack.
 
-    :param hooks: where operations pause until a person lets them go on, by resource: ``pre-create`` and others.
-    :param restricted: what must not be done to resources: ``update``, ``replace``.
-    :param drift: what it leads to that the object of a resource is found otherwise than it was made: ``ignore``,
-        ``report``, ``repair``; `drift_policy`, the same for the whole stack, from the operation with this template on.
-    :ivar written: all resources of the text; `resources`: those that are wanted.
+    :param hooks: hooks at which operations pause until a user clears them, by resource: ``pre-create`` and others.
+    :param restricted: forbidden actions by resource: ``update``, ``replace``.
+    :param drift: reaction to drift by resource: ``ignore``, ``report``, ``repair``; `drift_policy` is the default of
+        the stack, from the operation with this template on.
+    :ivar written: all resources in the text; `resources`: those whose condition is true.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Template:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], environment: Mapping[str, Any] | None = None) -> Template:
-        """The template that `document` was made from."""
+        """Return the template from which `document` was made."""
         rules = (environment or {}).get('resource_registry', {}).get('resources', {})
         return cls(
             {name: RsrcDef.from_document(resource) for name, resource in document['resources'].items()},
@@ -192,7 +192,7 @@ class Template:
         )
 
     def document(self) -> dict[str, Json]:
-        """The template, in the language that the engine reads."""
+        """Return the template in the template language."""
         resources: dict[str, Json] = {name: wanted.document() for name, wanted in self.written.items()}
         document: dict[str, Json] = {'heat_template_version': '2018-08-31', 'resources': resources}
         if any(wanted.condition is not None for wanted in self.written.values()):
@@ -202,7 +202,7 @@ class Template:
         return document
 
     def environment(self) -> dict[str, Json]:
-        """The environment that goes with it."""
+        """Return the environment that belongs to the template."""
         rules: dict[str, Json] = {}
         for name in sorted({*self.hooks, *self.restricted, *self.drift}):
             said = {

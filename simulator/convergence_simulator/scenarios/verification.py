@@ -1,4 +1,4 @@
-"""Is what really exists just what the goal says? Nothing missing, nothing twice, nothing left."""
+"""Compares the objects that really exist with a goal: none is missing, none exists twice, none is left over."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from convergence_simulator.scenarios.templates import GetAtt, GetRes, Template
 
 
 class Violation(AssertionError):
-    """Something that must hold does not.
+    """A rule is violated.
 
-    :param rule: the name of the rule, for example ``I1`` or ``end state``.
+    :param rule: name of the rule, for example ``I1`` or ``end state``.
     """
 
     def __init__(self, rule: str, text: str) -> None:
@@ -25,9 +25,9 @@ def verify(
 ) -> None:
     """Compare reality with a template.
 
-    :param stack_id: look only at objects of this stack.
-    :param nested: ids of the stacks that are nested in it, by resource name; these are verified by themselves.
-    :raises Violation: they differ; the text says where.
+    :param stack_id: compare only the objects of this stack.
+    :param nested: ids of its nested stacks, by resource name; they are verified separately.
+    :raises Violation: reality and template differ; the text says where.
     """
     things = [
         thing
@@ -37,7 +37,7 @@ def verify(
     by_name: dict[str, PhysicalObject] = {}
     for thing in things:
         if thing.name not in template.resources:
-            raise Violation('end state', f'{thing.id} exists, but nobody wants a {thing.name}')
+            raise Violation('end state', f'{thing.id} exists, but the goal contains no {thing.name}')
         if thing.name in by_name:
             raise Violation('end state', f'{thing.name} exists twice: {by_name[thing.name].id} and {thing.id}')
         by_name[thing.name] = thing
@@ -58,15 +58,17 @@ def verify(
 
 
 def _of_others(reality: Reality, template: Template) -> dict[str, PhysicalObject]:
-    """The objects that a template uses and that belong to others, by resource name."""
+    """Return the objects that a template uses but that belong to others, by resource name."""
     keys = {name: wanted.external_id for name, wanted in template.resources.items() if wanted.external_id is not None}
     return {name: reality.objects[key] for name, key in keys.items() if key in reality.objects}
 
 
 def verify_part(reality: Reality, template: Template, stack_id: str) -> str | None:
-    """Whether all that a template wants is there, whatever else there may be.
+    """Return the first object that a template requires and that does not exist; None if all exist.
 
-    :returns: what is missing; None if nothing is.
+    Other objects may exist as well.
+
+    :returns: a sentence about the missing object.
     """
     by_name: dict[str, list[PhysicalObject]] = {}
     for thing in reality.objects.values():
@@ -82,7 +84,7 @@ def verify_part(reality: Reality, template: Template, stack_id: str) -> str | No
         if wanted.external_id is not None:
             continue
         if any(isinstance(value, (GetRes, GetAtt)) for value in wanted.properties.values()):
-            continue  # which of several objects it should name is told by `verify`, when only one is left
+            continue  # if several objects exist, `verify` decides later, when only one is left
         if all(thing.properties != wanted.properties for thing in by_name[name]):
             return f'{name} has {newest[name].properties}, but should have {wanted.properties}'
     return None

@@ -1,4 +1,4 @@
-"""What a simulation needs of a real database: that it believes the simulated clock, and shows all of its rows."""
+"""Access of a simulation to a real database: setting its clock, and reading all its rows."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from convergence_simulator.memory.look import Tables
 
 
 def set_clock(database: Database, clock: Callable[[], float]) -> None:
-    """Let an SQLite database take `clock` for the time wherever a statement asks for it.
+    """Let an SQLite database use `clock` as the current time in all statements.
 
-    :param clock: seconds since the epoch.
-    :raises ValueError: it is no SQLite database; the clock of a server cannot be told from here.
+    :param clock: returns seconds since the epoch.
+    :raises ValueError: the database is not SQLite; a client cannot set the clock of a server.
     """
     if database.dialect.name != 'sqlite':
-        raise ValueError(f'{database.dialect.name} has a clock of its own')
+        raise ValueError(f'{database.dialect.name} uses its own clock, which a simulation cannot set')
 
     def register(connection: Any, record: Any) -> None:
         connection.create_function('simulated_now', 0, clock)
 
     setattr(database.dialect, OWN_CLOCK, 'simulated_now()')
     event.listen(database, 'connect', register)
-    database.dispose()  # connections that are open already do not know it
+    database.dispose()  # open connections do not know the function
 
 
 def all_rows(store: Store) -> Tables:
-    """Every row of a database, as it was committed at one moment."""
+    """Return every row of a database, as committed at one moment."""
     nodes: dict[str, dict[int, Node]] = defaultdict(dict)
     notified_at: dict[tuple[str, int], float] = {}
     with _at_one_moment(store) as connection:
@@ -73,18 +73,20 @@ def all_rows(store: Store) -> Tables:
 
 @contextmanager
 def _at_one_moment(store: Store) -> Iterator[Any]:
-    """A connection whose statements all see the same state of the rows."""
-    if store.engine.dialect.name == 'sqlite':  # there a transaction does so anyway, and one that may write holds all up
+    """Open a connection whose statements all see the same state of the rows."""
+    if (
+        store.engine.dialect.name == 'sqlite'
+    ):  # on SQLite a transaction does so anyway, and a transaction that may write blocks all others
         with store.reading() as connection:
             yield connection
         return
-    with store.writing() as connection:  # for what is read alone each statement is a transaction of its own
+    with store.writing() as connection:  # in a connection that only reads, each statement is a transaction of its own
         connection.execution_options(isolation_level='REPEATABLE READ')
         yield connection
 
 
 def is_empty(database: Database) -> bool:
-    """Whether no stack was ever stored in a database with the newest schema."""
+    """Return True if a database with the newest schema contains no stack and never did."""
     with database.connect() as connection:
         return connection.execute(select(STACK.c.id).limit(1)).first() is None
 
@@ -92,7 +94,7 @@ def is_empty(database: Database) -> bool:
 def clear(store: Store) -> None:
     """Remove all stacks and processes, and everything that belongs to them.
 
-    :raises Conflict: somebody kept writing meanwhile.
+    :raises Conflict: another process kept writing.
     """
 
     def remove(connection: Any) -> None:

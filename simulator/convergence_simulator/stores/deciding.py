@@ -1,4 +1,4 @@
-"""What was decided in a transaction of a database, which tells only what it came to."""
+"""Records the decisions of transactions. A transaction itself only returns the result."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ V = TypeVar('V')
 
 
 def nothing() -> None:
-    """The default of what happens before a decision."""
+    """Do nothing; the default of the call before a decision."""
 
 
 class Decisions:
-    """Notes the decisions of one transaction. It may be repeated: then those of the last attempt count.
+    """Records the decisions of one transaction.
+
+    If the transaction is repeated, the decisions of the last attempt count.
 
     :param before: called before each decision.
     """
@@ -31,7 +33,7 @@ class Decisions:
         self._views: list[Any] = []
 
     def noting(self, decide: Callable[[ViewT], Decision[V]]) -> Callable[[ViewT], Decision[V]]:
-        """The function, whose decisions are noted."""
+        """Return a function that calls `decide` and records its decisions."""
 
         def noted(view: ViewT) -> Decision[V]:
             self._before()
@@ -43,7 +45,7 @@ class Decisions:
         return noted
 
     def noting_both(self, following: Following | None) -> Following | None:
-        """The same for the node that follows."""
+        """Return the same for the node that follows, or None."""
         if following is None:
             return None
         decide = following.decide
@@ -57,7 +59,7 @@ class Decisions:
         return replace(following, decide=noted)
 
     def come_true(self, committed: Committed[Any] | None) -> list[Decision[Any]]:
-        """Those that have been written."""
+        """Return the decisions that were committed."""
         if committed is None or self._decision is None or not self._decision.effects:
             return []
         if committed.following is None or self._following is None:
@@ -65,12 +67,12 @@ class Decisions:
         return [self._decision, self._following]
 
     def views(self) -> list[Any]:
-        """What each of those was decided about, in the same order."""
+        """Return the views of these decisions, in the same order."""
         return self._views
 
 
 class SeveralDecisions:
-    """Notes what is decided about nodes in one transaction that is made once.
+    """Records the decisions about several nodes in one transaction, which is not repeated.
 
     :param before: see `Decisions`.
     """
@@ -80,7 +82,7 @@ class SeveralDecisions:
         self._decided: list[tuple[Decision[Any], NodeView]] = []
 
     def noting(self, decide: Callable[[NodeView], Decision[V] | None]) -> Callable[[NodeView], Decision[V] | None]:
-        """The function, whose decisions are noted."""
+        """Return a function that calls `decide` and records its decisions."""
 
         def noted(view: NodeView) -> Decision[V] | None:
             self._before()
@@ -92,5 +94,5 @@ class SeveralDecisions:
         return noted
 
     def come_true(self, committed: Sequence[object]) -> list[tuple[Decision[Any], NodeView]]:
-        """Those that have been written, if any, with what each was decided about."""
+        """Return the decisions that were committed, if any, each with its view."""
         return self._decided if committed else []

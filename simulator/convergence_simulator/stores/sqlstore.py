@@ -1,8 +1,8 @@
 """The SQL store on an SQLite file, as the database of a simulated world.
 
-The statements are those that run in production. A transaction is one step: others may go on before it and after it,
-not inside, for SQLite lets only one writer in. What the database takes for the time is the simulated clock. A server
-that lags, or that is promoted, has the database as it was some commits ago.
+The statements are those of production. A transaction is one step: other fibers may run before and after it but not
+inside it, because SQLite has only one writer at a time. The database uses the simulated clock. A server that lags, or
+that is promoted, has the state of some commits ago.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ RowT = TypeVar('RowT')
 
 
 class Copies:
-    """The database as it was after each of the last commits.
+    """The states of the database after each of the last commits.
 
-    :param empty: what it is before the first one.
-    :param opened: makes another database, in which an older state is shown.
+    :param empty: the state before the first commit.
+    :param opened: opens another database, which then shows an older state.
     """
 
     def __init__(self, empty: bytes, opened: Callable[[], Database], commits: int) -> None:
@@ -56,11 +56,14 @@ class Copies:
         self._shown: Database | None = None
 
     def keep(self, connection: Connected) -> None:
-        """Something was committed on a connection."""
+        """Record the state after a commit on a connection."""
         self._kept.append(_raw(connection).serialize())
 
     def before(self, commits: int) -> Database | None:
-        """The database before so many of the last commits, as far as copies go back; until this is asked again."""
+        """Return a database with the state before the last `commits` commits; None for the present state.
+
+        The oldest recorded state is the limit. The database is valid until the next call.
+        """
         back = min(commits, len(self._kept) - 1)
         if not back:
             return None
@@ -70,20 +73,20 @@ class Copies:
         return self._shown
 
     def forget(self, commits: int, database: Database) -> None:
-        """So many of the last commits have never been: a database becomes what it was before them."""
+        """Drop the states after the last `commits` commits, and set the database to the state before them."""
         for _ in range(min(commits, len(self._kept) - 1)):
             self._kept.pop()
         _restore(database, self._kept[-1])
 
     def dispose(self) -> None:
-        """Close what was opened."""
+        """Close the database that shows older states."""
         if self._shown is not None:
             self._shown.dispose()
 
 
 def _restore(database: Database, content: bytes) -> None:
-    """Make a database what it was once."""
-    # Bytes 18 and 19 say that there is a write-ahead log, which a database in memory cannot have.
+    """Set a database to a recorded state."""
+    # Bytes 18 and 19 mark a write-ahead log, which a database in memory cannot have.
     plain = content[:18] + b'\x01\x01' + content[20:]
     with contextlib.closing(sqlite3.connect(':memory:')) as older, database.connect() as connection:
         older.deserialize(plain)
@@ -100,7 +103,7 @@ def _raw(connection: Connected) -> sqlite3.Connection:
 
 
 class CatchingUp:
-    """A connection to a server that lags until after the first statement of a transaction."""
+    """A connection to a server that lags behind during the first statement of a transaction and then catches up."""
 
     def __init__(self, before: Connected, connection: Connected) -> None:
         self._before: Connected | None = before
@@ -110,26 +113,26 @@ class CatchingUp:
 
     @property
     def dispatch(self) -> object:
-        """Who listens to the connection."""
+        """The event listeners of the connection."""
         return self._connection.dispatch
 
     def in_transaction(self) -> bool:
-        """Whether both have begun one."""
+        """Return True if both connections are in a transaction."""
         return self._connection.in_transaction() and (self._before is None or self._before.in_transaction())
 
     def begin(self) -> None:
-        """Begin one wherever there is none."""
+        """Begin a transaction on each connection that has none."""
         for each in (self._before, self._connection):
             if each is not None and not each.in_transaction():
                 each.begin()
 
     @property
     def connection(self) -> CatchingUp:
-        """Itself, for statements that go to the driver as text."""
+        """Itself, for statements that the caller passes to the driver as text."""
         return self
 
     def cursor(self) -> OlderCursor | sqlite3.Cursor:
-        """As that of the driver; the first one shows what the server that lags has."""
+        """Return a cursor of the driver; the first one reads from the server that lags behind."""
         present: sqlite3.Cursor = _raw(self._connection).cursor()
         if self._before is None:
             return present
@@ -137,73 +140,73 @@ class CatchingUp:
         return OlderCursor(older, present)
 
     def execute(self, statement: Any, values: Any = None) -> Any:
-        """As the connection does it.
+        """Execute a statement; the first one on both servers.
 
-        :raises Conflict: what the first statement has locked was written meanwhile by others.
+        :raises Conflict: others have meanwhile written the row that the first statement locks.
         """
         if self._before is None:
             return self._connection.execute(statement, values)
         row, now = (each.execute(statement, values).first() for each in (self._before, self._connection))
         self._before = None
         if row is not None and row != now:
-            raise Conflict('what is locked here was written on another server')
+            raise Conflict('another server wrote the locked rows meanwhile')
         return Shown(row)
 
 
 class OlderCursor:
-    """The answer of a server that lags to a statement that locks, which the other one carries out too."""
+    """The answer of a server that lags to a statement that locks rows; the current server executes it as well."""
 
     def __init__(self, older: Any, present: Any) -> None:
         self._older = older
         self._present = present
 
     def execute(self, text: str, parameters: Any) -> None:
-        """On both."""
+        """Execute on both servers."""
         self._older.execute(text, parameters)
         self._present.execute(text, parameters)
 
     def fetchall(self) -> list[Any]:
-        """The rows.
+        """Return the rows.
 
-        :raises Conflict: what is locked was written meanwhile by others.
+        :raises Conflict: others have meanwhile written the rows that the statement locks.
         """
         rows = self._older.fetchall()
         if rows and rows != self._present.fetchall():
-            raise Conflict('what is locked here was written on another server')
+            raise Conflict('another server wrote the locked rows meanwhile')
         return list(rows)
 
     @property
     def description(self) -> object:
-        """Of the columns."""
+        """The description of the columns."""
         return self._older.description
 
     @property
     def rowcount(self) -> int:
-        """How many rows were found where it counts."""
+        """Number of rows that the current server found."""
         found: int = self._present.rowcount
         return found
 
     def close(self) -> None:
-        """Both."""
+        """Close both cursors."""
         self._older.close()
         self._present.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The answer to a statement that asks for one row."""
+    """The answer to a statement that returns one row."""
 
     row: Any
 
     def first(self) -> Any:
-        """The row, or None."""
+        """Return the row, or None."""
         return self.row
 
 
 class SqliteStore(Store):
-    """The SQL store, with the pauses and the hooks of the one in memory.
+    """The SQL store, with the pauses and the hooks of the store in memory.
 
-    The variables are as those of `convergence_simulator.memory.store.MemoryStore`.
+    The variables are those of `convergence_simulator.memory.store.MemoryStore`.
     """
 
     def __init__(self, database: Database, copied: Callable[[int], Copies]) -> None:
@@ -219,11 +222,14 @@ class SqliteStore(Store):
         self._tables: Tables | None = None
 
     def spread(self, commits: int) -> None:
-        """From now on there are several servers, which may be so many commits behind; see `lag`."""
+        """From now on simulate several servers, which may lag behind by up to `commits` commits; see `lag`."""
         self._copies = self._copied(commits)
 
     def promote(self, commits: int) -> None:
-        """As that of the store in memory. A transaction is one step here, so none is under way."""
+        """Lose the last commits, as the store in memory does.
+
+        A transaction is one step here, so none is in progress.
+        """
         assert self._copies is not None, 'older states are not kept'
         self._copies.forget(commits, self.engine)
         self._tables = None
@@ -234,7 +240,7 @@ class SqliteStore(Store):
 
     @property
     def tables(self) -> Tables:
-        """The rows, as they are committed; read again when anything has been written."""
+        """The committed rows; read again after each write."""
         if self._tables is None:
             self._tables = all_rows(self._plain)
         return self._tables
@@ -243,7 +249,7 @@ class SqliteStore(Store):
     def transact(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None = None
     ) -> Committed[V] | None:
-        """As the base class, with others going on before and after."""
+        """Run a transaction; other fibers can run before and after it."""
         decisions = Decisions()
         self.pause('begin')
         committed = super().transact(scope, decisions.noting(decide), decisions.noting_both(following))
@@ -258,7 +264,7 @@ class SqliteStore(Store):
     def decide_free(
         self, nodes: FreeNodes, decide: Callable[[NodeView], Decision[V] | None]
     ) -> tuple[Committed[V], ...]:
-        """As the base class, with others going on before and after. Nothing is seen to be free where a server lags."""
+        """Decide about free nodes; other fibers can run before and after. A server that lags shows no node as free."""
         self.pause('begin')
         if self._shown(self.lag()) is not None:
             return ()
@@ -274,7 +280,7 @@ class SqliteStore(Store):
     def _once(
         self, scope: Scope[ViewT], decide: Callable[[ViewT], Decision[V]], following: Following | None
     ) -> Committed[V]:
-        """As the base class, perhaps on a server that lags: what others have written is not written over."""
+        """Run one attempt of a transaction, perhaps on a server that lags. It never overwrites a newer row."""
         lag = self.lag()
         older = self._shown(lag)
         if older is None:
@@ -288,7 +294,7 @@ class SqliteStore(Store):
             if not decision.effects:
                 return Committed.of(decision, ())
             if not lag.catches_up and replace(cast('Any', load(connection, scope)), now=seen.now) != seen:
-                raise Conflict('what is to be written was written on another server')
+                raise Conflict('another server wrote the rows meanwhile')
             ready = self.carry_out(connection, decision.effects)
             self.commit(connection, decide, decision.verdict)
         return Committed.of(decision, ready)
@@ -303,7 +309,7 @@ class SqliteStore(Store):
     @contextlib.contextmanager
     @override
     def reading(self) -> Iterator[Connected]:
-        """As the base class, perhaps on a server that lags."""
+        """Open a connection for reading, perhaps to a server that lags behind."""
         older = self._shown(self.lag())
         if older is None:
             with super().reading() as connection:
@@ -315,7 +321,7 @@ class SqliteStore(Store):
     @contextlib.contextmanager
     @override
     def writing(self) -> Iterator[Any]:
-        """As the base class; afterwards the rows are not what they were."""
+        """Open a connection for writing, and drop the cached rows afterwards."""
         try:
             with super().writing() as connection:
                 yield connection
@@ -324,7 +330,7 @@ class SqliteStore(Store):
 
 
 class PausingReader(StackReader):
-    """Lets others go on before each question."""
+    """Reads rows; other fibers can run before each query."""
 
     _store: SqliteStore
 
@@ -341,7 +347,7 @@ class PausingReader(StackReader):
 
 @cache
 def _empty() -> tuple[tempfile.TemporaryDirectory[str], Path]:
-    """A database with the newest schema and nothing in it, made by the migrations, once in a process."""
+    """Create an empty database with the newest schema by the migrations, once per process."""
     directory = tempfile.TemporaryDirectory(prefix='simulated-')
     path = Path(directory.name) / 'empty.sqlite'
     database = connect(f'sqlite:///{path}')
@@ -351,7 +357,7 @@ def _empty() -> tuple[tempfile.TemporaryDirectory[str], Path]:
 
 
 def in_sqlite(clock: Callable[[], float]) -> Storage:
-    """A new SQLite file that lasts as long as the world."""
+    """Create an SQLite file that lasts as long as the world."""
     directory, empty = _empty()
     path = Path(tempfile.mkdtemp(dir=directory.name)) / 'world.sqlite'
 

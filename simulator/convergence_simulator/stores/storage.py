@@ -1,4 +1,4 @@
-"""The database of a world: rows in dictionaries, or whatever else offers the same and can be looked into."""
+"""The database of a world: rows in dictionaries, or another store with the same interface and readable rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from convergence_simulator.memory.store import MemoryStore
 
 
 class SimulatedStore(Transactions, Protocol):
-    """A store in whose transactions others may go on, and whose rows can be looked at.
+    """A store in whose transactions other fibers may run, and whose rows can be read.
 
-    The variables are as those of `convergence_simulator.memory.store.MemoryStore`.
+    The variables are those of `convergence_simulator.memory.store.MemoryStore`.
     """
 
     pause: Callable[[str], None]
@@ -33,14 +33,14 @@ class SimulatedStore(Transactions, Protocol):
     lag: Callable[[], Lag]
 
     def spread(self, commits: int) -> None:
-        """From now on there are several servers, which may be so many commits behind."""
+        """From now on simulate several servers, which may lag behind by up to `commits` commits."""
 
     def promote(self, commits: int) -> None:
-        """So many of the last commits are lost. The store has to be spread that far."""
+        """Lose the last commits. `spread` must have been called with at least as many."""
 
     @property
     def tables(self) -> Tables:
-        """The rows, as they are committed."""
+        """The committed rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Storage:
 
 
 def ports(store: MemoryStore) -> Ports:
-    """Those of a store in memory."""
+    """Return the ports of a store in memory."""
     roster = MemoryRoster(store)
 
     def holds(holder: Holder) -> bool:
@@ -76,6 +76,6 @@ def ports(store: MemoryStore) -> Ports:
 
 
 def in_memory(clock: Callable[[], float]) -> Storage:
-    """Rows in dictionaries, with modelled locks."""
+    """Create a store with rows in dictionaries and modelled locks."""
     store = MemoryStore(clock)
     return Storage(store, ports(store))

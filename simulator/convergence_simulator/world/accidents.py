@@ -1,4 +1,4 @@
-"""The accidents that a scenario orders, and a line about what was going on."""
+"""The accidents that a scenario can order, and a one-line description of the state of a world."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ACCIDENTS = frozenset(
         'database_goes_back',
     }
 )
-"""Verbs of a scenario that order one."""
+"""Verbs of a scenario; each orders one accident."""
 
 
 def befall(world: World, call: QueuedCall) -> None:
-    """Let something go wrong as a call of a scenario says."""
+    """Cause the accident that a call of a scenario orders."""
     if call.verb == 'drop':
         world.trouble.happened()
         world.dropped += len(world.bag[: call.arguments[0]])
@@ -62,7 +62,7 @@ def befall(world: World, call: QueuedCall) -> None:
 
 
 def _victim(world: World, verb: str) -> SimulatedProcess:
-    """One of the engines, workers or observers, one that is doing something if there is any."""
+    """Return an engine, a worker or an observer as the victim; prefer one that has a running fiber."""
     kinds: dict[str, Sequence[SimulatedEngine | SimulatedWorker | SimulatedObserver]] = {
         'engine': world.engines,
         'worker': world.workers,
@@ -75,7 +75,7 @@ def _victim(world: World, verb: str) -> SimulatedProcess:
 
 
 def describe(world: World) -> str:
-    """What is going on, in a line, for the text of an error."""
+    """Describe the state of a world in one line, for the text of an error."""
     tables = world.store.tables
     stacks = ', '.join(f'{each.name} {each.action}_{each.status}' for each in tables.stack.values())
     fibers = ', '.join(f'{each.process.name} {each.name} at {each.point}' for each in world.kernel.fibers)

@@ -1,4 +1,8 @@
-"""Every accident of a run is a choice, and the choices of a run are a list of numbers: so a run can be repeated."""
+"""The choices of a run.
+
+Every random event of a run is a choice, and all choices of a run are one list of numbers. A run repeats exactly when
+the list is replayed.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,13 @@ from collections.abc import Sequence
 
 
 class Choices:
-    """Makes choices at random from a seed, or repeats a list; remembers what was chosen.
+    """Makes choices at random from a seed, or replays a list; records the choices.
 
-    :param seed: where the random choices come from.
-    :param script: choices to repeat first; after its end the first possibility is chosen each time when `then_first`.
-    :ivar faults: positions of the choices by which something went wrong.
+    :param seed: of the random choices.
+    :param script: choices to replay first.
+    :param then_first: True to choose the first possibility each time after the end of the script.
+    :ivar made: all choices so far.
+    :ivar faults: positions in `made` of the choices that caused a fault.
     """
 
     def __init__(self, seed: int = 0, script: Sequence[int] = (), *, then_first: bool = False) -> None:
@@ -22,7 +28,7 @@ class Choices:
         self.faults: list[int] = []
 
     def pick(self, count: int) -> int:
-        """One of `count` possibilities, counted from 0."""
+        """Choose one of `count` possibilities; the numbers start at 0."""
         if self._script and len(self.made) < len(self._script):
             chosen = self._script[len(self.made)] % count
         elif self._then_first or count == 1:
@@ -33,7 +39,10 @@ class Choices:
         return chosen
 
     def happens(self, rate: float) -> bool:
-        """Whether something happens that happens at a rate between 0 and 1. A rate of 0 is no choice."""
+        """Decide by chance, at a rate between 0 and 1, if something happens; True if it does.
+
+        A rate of 0 uses no choice.
+        """
         if rate <= 0.0:
             return False
         position = len(self.made)

@@ -1,4 +1,7 @@
-"""Compiled scenario templates are kept across runs: compiling is the same each time, and most of the work."""
+"""A cache of compiled scenario templates that all runs share.
+
+Compiling gives the same result in each run, and it would take most of the time of a run.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class SimulatedAnalyser(TemplateAnalyser):
         installation: template.Installation,
         earlier: template.Compiled | None = None,
     ) -> template.Compiled:
-        """As the base class, from the cache that all runs share."""
+        """Return the compiled template from the cache that all runs share."""
         return self.with_nested(_compile(submission), submission)
 
 
@@ -49,5 +52,5 @@ class SimulatedCompiler(TemplateCompiler):
     def compile(
         self, stack: Stack, submission: Submission, permits: Permits, *, trusting: bool = False
     ) -> template.Compiled:
-        """As the base class, without the checks that scenarios need not pass."""
+        """Compile without the checks that templates of scenarios need not pass."""
         return self.analyser.with_nested(_compile(submission), submission)

@@ -1,4 +1,4 @@
-"""How workers call engines about nested stacks."""
+"""Calls of simulated workers to engines about nested stacks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class AskedEngines:
-    """Any engine, as a worker asks it.
+    """The engine API that a worker calls; each call goes to any of the engines.
 
-    :param reader: of rows, for whatever only reads.
+    :param reader: reads rows for the calls that only read.
     """
 
     def __init__(self, reader: ReaderPort) -> None:
         self._reader = reader
 
     def _asking(self) -> AbstractContextManager[AnEngine]:
-        """Around a question: the engine that is asked this time.
+        """Return a context manager that gives the engine for one call.
 
-        :raises NoAnswer: the question is lost, or the answer.
+        :raises NoAnswer: the request or the answer is lost.
         """
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class AskedEngines:
 
 
 class SimulatedEngines(AskedEngines):
-    """The engines of a world. The question may be lost, and so may the answer."""
+    """The engines of a world. Requests and answers may be lost."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world.reader)

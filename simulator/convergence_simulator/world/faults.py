@@ -1,4 +1,4 @@
-"""What goes wrong by chance, and what is out of order at the moment."""
+"""Faults that happen by chance, and the outages that last at the moment."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ LEASE_S = 30.0
 SWEEP_S = 5.0
 
 STANDSTILLS_S = (10.0, LEASE_S + 2 * SWEEP_S, 4 * LEASE_S)
-"""For how long a process stands still: within its lease, beyond it, until others have finished its work."""
+"""Durations of a standstill of a process: shorter than its lease; longer; so long that others have finished its work.
+"""
 OUTAGES_S = (SWEEP_S / 2, 20.0, 2 * LEASE_S)
-"""For how long a broker or a database is away."""
+"""Durations of an outage of the broker or the database."""
 IN_TRANSACTIONS = frozenset({'begin', 'commit', 'committed'})
-"""Points at which a database can go away. Before ``commit`` nothing is stored; after ``committed`` all is, but nobody
-is told."""
+"""Points at which a database can go away. Before ``commit`` nothing is stored. After ``committed`` everything is
+stored, but the process gets no answer."""
 IN_DATABASE = IN_TRANSACTIONS | {'read'}
 MOST_DRIFTS = 6
-"""So often somebody else does something to an object in one run, by chance."""
+"""Maximum number of times that an outsider changes an object by chance in one run."""
 MOST_LOSSES = 2
-"""So often a database loses commits in one run, by chance."""
+"""Maximum number of times that the database loses commits by chance in one run."""
 LAGS = (1, 2, 4, 12)
-"""By how many commits a server of the database lags behind."""
+"""Numbers of commits by which a server of the database lags behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often things go wrong: rates between 0 and 1.
+    """Rates of faults, each between 0 and 1.
 
-    :param drop: of the messages that are sent.
-    :param double: of the messages that are delivered.
-    :param crash: of the points at which a process could die.
-    :param freeze: of the points at which a process could stand still for a while, within its lease or beyond.
-    :param database: of the transactions that end without an answer: some were carried out, some not.
-    :param outage: of the sweep intervals in which the broker or the database goes away for a while.
-    :param lag: of the transactions and questions of a process that come to a server of the database which lags behind
-        the others: it shows the rows as they were some commits ago.
-    :param back: of the points at which the database could go back to a state of some commits ago.
-    :param drift: of the points at which somebody else could change, spoil or remove an object; it has observers.
-    :param most_crashes: after so many nothing crashes any more, so that every run comes to an end. As many standstills
-        and as many outages there are at most.
+    :param drop: share of the sent messages that are lost.
+    :param double: share of the delivered messages that are delivered again.
+    :param crash: share of the points at which a process could die and does.
+    :param freeze: share of the points at which a process stands still for a while, within its lease or beyond.
+    :param database: share of the transactions that end without an answer: some were carried out, some not.
+    :param outage: share of the sweep intervals in which the broker or the database goes away for a while.
+    :param lag: share of the transactions and queries that reach a database server which lags behind the others: it
+        shows the rows of some commits ago.
+    :param back: share of the points at which the database goes back to its state of some commits ago.
+    :param drift: share of the points at which an outsider changes, spoils or removes an object. The world has observers
+        then.
+    :param most_crashes: maximum number of crashes, so that every run ends; also the maximum number of standstills and
+        of outages.
     """
 
     drop: float = 0.0
@@ -65,29 +67,29 @@ class Faults:
 
     @property
     def any(self) -> bool:
-        """Whether anything may go wrong at all."""
+        """True if anything may go wrong at all."""
         return bool(self.drop or self.double or self.at_points or self.outage or self.lag)
 
     @property
     def at_points(self) -> bool:
-        """Whether anything may go wrong wherever a process may be interrupted."""
+        """True if a fault may happen at the points where a process may be interrupted."""
         return bool(self.crash or self.freeze or self.database or self.back or self.drift)
 
 
 NONE = Faults()
-"""Nothing goes wrong by itself."""
+"""No faults by chance."""
 
 
 class Trouble:
-    """Rolls the dice for the faults of a world, and knows what is away.
+    """Chooses the faults of a world by chance, and records the outages.
 
-    :ivar broker_until: until then there is no broker; `database_until`: no database.
-    :ivar last_at: when anything went wrong for the last time.
-    :ivar excuses: whether anybody may have lost a row without having died: he was kept from his heartbeat, or told to
-        stop and could not, or the clock was set.
-    :ivar freezes: how many processes have stood still by chance; `failures`: how many transactions ended without an
-        answer; `outages`: how often broker or database went away; `lags`: how often an older state was shown; `drifts`:
-        how often somebody else has done something to an object by chance.
+    :ivar broker_until: time at which the broker comes back; `database_until`: time at which the database does.
+    :ivar last_at: time of the latest fault.
+    :ivar excuses: True if a process may have lost a row although it did not die: it could not send its heartbeat, it
+        did not stop when it was cancelled, or the clock was set.
+    :ivar freezes: number of standstills by chance; `failures`: of transactions that ended without an answer; `outages`:
+        of outages of broker or database; `lags`: of reads that showed an older state; `drifts`: of changes of objects
+        by an outsider.
     """
 
     def __init__(self, world: World, faults: Faults) -> None:
@@ -103,32 +105,32 @@ class Trouble:
 
     @property
     def broker_is_away(self) -> bool:
-        """Whether no message gets anywhere now."""
+        """True if the broker is away: no message arrives."""
         return self.broker_until > self._world.kernel.now
 
     @property
     def database_is_away(self) -> bool:
-        """Whether every question to the database fails now."""
+        """True if the database is away: every statement fails."""
         return self.database_until > self._world.kernel.now
 
     def ends_at(self) -> list[float]:
-        """When something comes back by itself."""
+        """Return the times at which the broker and the database come back, if they are away."""
         now = self._world.kernel.now
         return [until for until in (self.broker_until, self.database_until) if until > now]
 
     def happened(self, until: float = 0.0) -> None:
-        """Something has gone wrong just now, or goes wrong until a moment; from here on the sweeper has work."""
+        """Record a fault that happens now, or lasts until a given time. From here on the sweeper has work."""
         self._world.lost = True
         self.last_at = max(self._world.kernel.now, until, self.last_at)
 
     def end(self) -> None:
-        """From now on nothing goes wrong by chance."""
+        """Stop all faults by chance from now on."""
         self._faults = self._world.faults = NONE
 
-    # --- what goes wrong --------------------------------------------------------------------------------------
+    # --- outages ----------------------------------------------------------------------------------------------
 
     def lose_broker(self, duration_s: float) -> None:
-        """The broker goes away, with all the messages that it had, and comes back empty."""
+        """Take the broker away. All its messages are lost, and it comes back empty."""
         world = self._world
         world.watch.story('broker', f'is away for {duration_s:g} s', '')
         self.broker_until = max(self.broker_until, world.kernel.now + duration_s)
@@ -137,7 +139,7 @@ class Trouble:
         self.happened(self.broker_until)
 
     def lose_database(self, duration_s: float) -> None:
-        """The database goes away; what was committed is there when it comes back."""
+        """Take the database away. All commits are still there when it comes back."""
         world = self._world
         world.watch.story('rows', f'cannot be reached for {duration_s:g} s', '')
         self.database_until = max(self.database_until, world.kernel.now + duration_s)
@@ -148,10 +150,10 @@ class Trouble:
     # --- by chance --------------------------------------------------------------------------------------------
 
     def _at_point(self, fiber: Fiber, point: str) -> None:
-        """A fiber comes to a point: does its process die here, or stand still, does the database not answer?
+        """Decide by chance, at a point of a fiber, if its process dies or stands still, or if the database fails.
 
-        :raises Crashed: the first.
-        :raises DatabaseUnavailable: the last.
+        :raises Crashed: the process dies.
+        :raises DatabaseUnavailable: the database does not answer.
         """
         faults, world = self._faults, self._world
         if fiber.process.name != 'user':
@@ -174,14 +176,14 @@ class Trouble:
             raise DatabaseUnavailable('the simulated database does not answer')
 
     def asked(self, fiber: Fiber) -> None:
-        """A user waits for the answer of a fiber; the user knows what has been committed so far."""
+        """Note the number of commits at the time at which a user sent the request that a fiber answers."""
         self._asked[fiber] = self._world.commits
 
     def lag(self) -> Lag:
-        """Somebody looks at the rows: does he come to a server that lags behind?
+        """Decide by chance if a read reaches a database server that lags behind; return how far.
 
-        Whoever answers a user has seen all that users have been told: a server that answers waits for what others have
-        committed (`convergence.db.connections.database.WAITS_FOR_THE_OTHERS`).
+        A fiber that answers a user never shows a state older than the request: a server that answers waits for the
+        commits of the others (`convergence.db.connections.database.WAITS_FOR_THE_OTHERS`).
         """
         faults, world, fiber = self._faults, self._world, self._world.kernel.current
         if fiber is None or not world.choices.happens(faults.lag):
@@ -197,7 +199,7 @@ class Trouble:
         return Lag(commits, catches_up=bool(world.choices.pick(2)))
 
     def at_sweep(self) -> None:
-        """A sweep interval begins: does the broker or the database go away in it?"""
+        """Decide by chance, at the beginning of a sweep interval, if the broker or the database goes away."""
         faults, choices = self._faults, self._world.choices
         if not faults.outage or self.outages >= faults.most_crashes or not choices.happens(faults.outage):
             return

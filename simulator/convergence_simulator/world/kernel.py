@@ -1,8 +1,8 @@
-"""Processes that take turns, on a clock that only moves when it is told to.
+"""Simulated processes that take turns, on a simulated clock.
 
-A fiber is one thread of a simulated process. It runs until it comes to a point at which a real thread could be
-preempted, and there waits for its next turn. A process that crashes takes its fibers with it: they never get another
-turn, and whatever they try while they are torn down is refused.
+A fiber is one thread of a simulated process. It runs until a point at which a real thread could be preempted, and waits
+there for its next turn. When a process crashes, its fibers never get another turn: `Crashed` is raised in each of them,
+and again at every point that they reach while they unwind.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from convergence.concurrency import Task
 
 
 class Crashed(BaseException):
-    """The process of this fiber does not exist any more."""
+    """The process of this fiber has crashed."""
 
 
 @dataclass(eq=False)
 class SimulatedProcess:
     """A simulated process: an engine, a worker or a user.
 
-    :ivar frozen_until: until then it stands still.
+    :ivar frozen_until: time until which the process stands still.
     """
 
     name: str
@@ -36,9 +36,9 @@ class SimulatedProcess:
 class Fiber:
     """One thread of a process.
 
-    :ivar point: where it waits: what it is about to do, or has just done.
-    :ivar blocked: whether it waits for a lock that somebody held when it last looked.
-    :ivar until: when it wakes up by itself, if it sleeps; `task` wakes it earlier by being cancelled.
+    :ivar point: name of the point at which the fiber waits: the next or the latest step.
+    :ivar blocked: True while the fiber waits for a lock that another fiber holds.
+    :ivar until: time at which a sleeping fiber wakes up; cancelling `task` wakes it earlier.
     """
 
     name: str
@@ -53,11 +53,11 @@ class Fiber:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it will never go on."""
+        """True if the fiber sleeps for ever."""
         return self.until == math.inf
 
     def may_run(self, now: float) -> bool:
-        """Whether it has something to do at `now`."""
+        """Return True if the fiber can run at `now`."""
         if self.blocked or not self.process.alive or self.process.frozen_until > now:
             return False
         if self.until is None:
@@ -68,10 +68,10 @@ class Fiber:
 class Kernel:
     """Holds the fibers and the clock.
 
-    :ivar fine: whether fibers give way at every point, or run on until they sleep, block or end.
-    :ivar passed: points at which fibers do not give way although `fine`.
-    :ivar at_point: called, if there is one, whenever a running fiber comes to a point, before it gives way; may raise
-        `Crashed`.
+    :ivar fine: True: fibers pause at every point; False: they run until they sleep, block or end.
+    :ivar passed: names of points at which fibers do not pause even if `fine` is true.
+    :ivar at_point: None, or a function that is called with the fiber and the point before the fiber pauses there; it
+        may raise `Crashed`.
     """
 
     def __init__(self, start: float = 1_000_000.0) -> None:
@@ -90,7 +90,7 @@ class Kernel:
         return self.now
 
     def spawn(self, process: SimulatedProcess, name: str, function: Callable[[], object]) -> Fiber:
-        """A new fiber; it gets its first turn later."""
+        """Create a fiber; it gets its first turn later."""
         self._count += 1
         let = greenlet.greenlet(lambda: self._body(fiber, function))
         fiber: Fiber = Fiber(name, process, let, self._count)
@@ -108,7 +108,7 @@ class Kernel:
     def run(self, fiber: Fiber) -> None:
         """Give a fiber a turn.
 
-        :raises BaseException: what ended the fiber, if it did not end well.
+        :raises BaseException: the exception that ended the fiber, if there was one.
         """
         fiber.until, fiber.task = None, None
         self.current = fiber
@@ -122,7 +122,7 @@ class Kernel:
             raise fiber.failure
 
     def pause(self, point: str) -> None:
-        """Called from a fiber: others may go on here."""
+        """Pause the current fiber at a named point, so that other fibers can run. Called from a fiber."""
         fiber = self.current
         assert fiber is not None, 'only a fiber can wait'
         if not fiber.process.alive:
@@ -134,15 +134,17 @@ class Kernel:
             self._give_way(fiber)
 
     def block(self) -> None:
-        """Called from a fiber: a lock is held by somebody else."""
+        """Block the current fiber, because another fiber holds the lock that it needs. Called from a fiber."""
         fiber = self._running()
         fiber.blocked = True
         self._give_way(fiber)
 
     def sleep(self, task: Task | None, duration_s: float) -> bool:
-        """Called from a fiber: wait for a while or until the task is cancelled; whether it was.
+        """Let the current fiber sleep for a duration or until `task` is cancelled; return True if it was cancelled.
 
-        :param task: None: it is stuck in a call that nothing can end.
+        Called from a fiber.
+
+        :param task: None if the fiber is stuck in a call that nothing can end.
         """
         fiber = self._running()
         fiber.until, fiber.task, fiber.point = self.now + duration_s, task, 'sleep' if task is not None else 'stuck'
@@ -150,17 +152,17 @@ class Kernel:
         return task is not None and task.cancelled.is_set()
 
     def unblock(self) -> None:
-        """Locks were released: whoever waits may look again."""
+        """Wake all blocked fibers after locks were released; each tries to lock again."""
         for fiber in self.fibers:
             fiber.blocked = False
 
     def kill(self, process: SimulatedProcess) -> None:
-        """A process crashes: none of its fibers gets another turn. May be called from one of them."""
+        """Mark a process as crashed: none of its fibers gets another turn. May be called from one of them."""
         process.alive = False
         self._deaths = True
 
     def bury(self) -> None:
-        """Called from outside of all fibers: tear down those whose process has crashed."""
+        """Tear down the fibers of crashed processes. Called from outside all fibers."""
         self._deaths = False
         dead = [fiber for fiber in self.fibers if not fiber.process.alive]
         if not dead:
@@ -172,9 +174,10 @@ class Kernel:
         self.unblock()
 
     def runnable(self) -> list[Fiber]:
-        """The fibers that have something to do now, oldest first."""
+        """Return the fibers that can run now, oldest first."""
         now = self.now
-        # Asked at each step of each run: what decides most often comes first, and no method is called for it.
+        # Called at each step of each run: the condition that is most often false is first, and no method is called for
+        # it.
         return [
             fiber
             for fiber in self.fibers
@@ -185,7 +188,7 @@ class Kernel:
         ]
 
     def sleepers(self) -> list[float]:
-        """When sleeping fibers wake up by themselves, and frozen ones go on."""
+        """Return the times at which sleeping fibers wake up and frozen processes continue."""
         frozen = [fiber.process.frozen_until for fiber in self.fibers if fiber.process.frozen_until > self.now]
         return frozen + [
             max(fiber.until, self.now)

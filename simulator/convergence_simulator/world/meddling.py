@@ -1,4 +1,4 @@
-"""Somebody else does something to objects, behind the engine's back, and what has to come of it."""
+"""Changes of objects by an outsider without the engines' knowledge, and the repairs that have to follow."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from convergence_simulator.world.world import World
 
 KEEPS = 6
-"""One in so many who change something by chance does so again and again."""
+"""One outsider's change in so many, chosen by chance, is repeated after each repair."""
 REPAIR_ATTEMPTS = 3
-"""So often engines put one object right that keeps changing."""
+"""Number of attempts of the engines to repair an object that keeps changing."""
 GIVEN_UP = 'Repair given up'
-"""What an event says, first of all, of an object that is not put right any more."""
+"""Beginning of the event that says that engines have stopped repairing an object."""
 NOT_UP = (Action.INIT, Action.SUSPEND, Action.DELETE)
 
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """An object that has to be put right, and is not yet."""
+    """An object that engines have to repair and have not repaired yet."""
 
     row: Resource
     harm: Harm
 
 
 def meddle(world: World) -> bool:
-    """By chance, something happens to an object, if there is any that can be looked at."""
+    """Change an object, chosen by chance. Return False if there is no object that may be changed."""
     things = [each for each in world.reality.objects.values() if _may_be_harmed(world, each)]
     if not things:
         return False
@@ -49,7 +49,7 @@ def meddle(world: World) -> bool:
 
 
 def harm_all(world: World, name: str, harm: Harm, again: bool) -> None:
-    """Something happens to the objects of a resource, and perhaps again and again."""
+    """Change the objects of a resource, and with `again` change them again after each repair."""
     for thing in world.reality.resources_by_logical_name(name).values():
         world.watch.story('somebody', f'harms {thing.id}: {harm}', '')
         world.reality.harm(thing, harm)
@@ -60,8 +60,8 @@ def harm_all(world: World, name: str, harm: Harm, again: bool) -> None:
 def _may_be_harmed(world: World, thing: PhysicalObject) -> bool:
     if thing.stack_id == NOBODY or thing.kind in UNSEEN or thing.id in world.reality.late:
         return False
-    # Of an object whose id no row has, only a second creation tells; once it is gone, that needs the address that
-    # another one has by now, and waits for it until the operation has taken too long.
+    # If no row has the id of an object, only a second creation finds the object. For a removed object of this type the
+    # second creation needs the address, which another object has by now, and waits for it until it times out.
     return thing.kind != EnforcedAddressed.type_name or _is_known(world, thing)
 
 
@@ -70,7 +70,7 @@ def _is_known(world: World, thing: PhysicalObject) -> bool:
 
 
 def policy_of(world: World, row: Resource) -> DriftPolicy:
-    """What it leads to that the object of a row changes: what its user has said, not what observers were told."""
+    """Return the policy for drift of the object of a row, as the user set it (observers may know an older value)."""
     stack = world.store.tables.stack[row.stack_id]
     root = world.store.tables.stack.get(stack.tree_id, stack)
     said = world.checker.templates[stack.template_id].drift.get(row.name) if stack.root_id is None else None
@@ -78,14 +78,14 @@ def policy_of(world: World, row: Resource) -> DriftPolicy:
 
 
 def harmed_rows(world: WatchedPlace) -> Iterator[tuple[Resource, str]]:
-    """The rows whose objects are not as they were left, with the keys of these."""
+    """Yield the rows whose objects an outsider changed, with the physical ids of these objects."""
     for row in world.store.tables.resource.values():
         if row.physical_id in world.reality.harmed:
             yield row, row.physical_id
 
 
 def awaited(world: World) -> list[Awaited]:
-    """What engines have to put right and have not yet."""
+    """Return the objects that engines have to repair and have not repaired yet."""
     if not world.observers or world.losses:
         return []
     return [
@@ -96,12 +96,14 @@ def awaited(world: World) -> list[Awaited]:
 
 
 def require_repaired(world: World) -> None:
-    """With the policy ``repair`` reality ends as the goal says, once nobody else does anything any more.
+    """Require that engines repaired all drift of objects with the policy ``repair``.
 
-    :raises Violation: something is left.
+    Called when no outsider acts any more.
+
+    :raises Violation: an object is not repaired.
     """
     for each in awaited(world):
-        raise Violation('D1', f'{each.row.name} ({each.row.id}) is {each.harm}, and nobody puts it right')
+        raise Violation('D1', f'{each.row.name} ({each.row.id}) is {each.harm}, and no engine repairs it')
 
 
 def _may_be_repaired(world: World, row: Resource) -> bool:
@@ -119,7 +121,7 @@ def _goal_was_up(world: World, root: Stack) -> bool:
 
 
 def is_given_up(world: World, row: Resource) -> bool:
-    """Whether engines do not put the object of a row right any more, and have said so."""
+    """Return True if engines have stopped repairing the object of a row and have reported that in an event."""
     known = world.observations.of_row(row)
     if known is None or not known.given_up:
         return False

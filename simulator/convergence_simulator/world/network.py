@@ -1,4 +1,4 @@
-"""Messages between the processes of a world. None of them is sure to arrive."""
+"""Messages between the processes of a world. Any message may be lost."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from convergence_simulator.world.world import World
 
 LOST = 'nobody'
-"""Who gets a message that is lost, in a story."""
+"""Recipient of a lost message in a story."""
 
 
 @dataclass(eq=False, slots=True)
 class MessageInFlight:
-    """A message in flight."""
+    """A message that was sent and is not delivered yet."""
 
     kind: str
     traversal_id: str
@@ -37,22 +37,25 @@ class SimulatedMessenger:
         self._world = world
 
     def can_send(self) -> bool:
-        """As far as can be told."""
+        """Return False if the broker is away."""
         return not self._world.trouble.broker_is_away
 
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
-        """Somebody should look at this node."""
+        """Send the message that a worker should check this node.
+
+        Return False if the sender notices that it cannot be sent.
+        """
         return self._world.send(MessageInFlight('check_resource', traversal_id, node, hops=hops))
 
     def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:
-        """The same of some nodes, each on a way of its own: one may be lost, and another doubled."""
+        """Send one such message for each node. Each travels separately: one may be lost, another delivered twice."""
         sent = [self.check_resource(traversal_id, node) for node in nodes]
         return all(sent)
 
     def cancel(self, stack_id: str, traversal_id: str) -> bool:
-        """Everybody should stop working on this traversal."""
+        """Send the message that all workers should stop working on this traversal."""
         return self._world.send(MessageInFlight('cancel', traversal_id, stack_id=stack_id))
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
-        """A node of the traversal has failed."""
+        """Send the message that a node of the traversal has failed."""
         return self._world.send(MessageInFlight('settle', traversal_id, stack_id=stack_id))

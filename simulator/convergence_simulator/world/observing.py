@@ -1,4 +1,4 @@
-"""Observers in a simulated world: the product's own code, whose looks are steps between which others may go on."""
+"""Observers in a simulated world: the code of production. Each observation is a step between whose parts others run."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 OBSERVERS = 2
 EVERY_S = 8 * SWEEP_S
-"""The longest pause between two looks at an object."""
+"""The longest pause between two observations of an object, in seconds."""
 BATCH = 3
-"""Few, so that what is due is shared by observers."""
+"""Maximum number of objects in one batch. Few, so that several observers share the objects that are due."""
 OBSERVE = 'observe'
 """The name of a fiber that observes."""
 
 
 class ObservationsInTurn(Group):
-    """The looks of a batch, one after the other, in the fiber of whoever has leased it."""
+    """Runs the observations of a batch one after the other in the fiber that leased the batch."""
 
     @override
     def spawn(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> Task:
-        """Here and now."""
+        """Run the function immediately, in the current fiber."""
         with self.enter(OBSERVE) as task:
             function(task, *args, **kwargs)
         return task
@@ -52,7 +52,7 @@ class SimulatedObserver:
 
     @classmethod
     def of(cls, world: World, name: str) -> SimulatedObserver:
-        """A new one."""
+        """Create an observer process and register it."""
         access = CallAccess(world.reader.signals, None, _no_credentials)
         pacing = Pacing(world.registry.observed_every_s(EVERY_S, {}), BATCH, threads=1, vary=lambda: 0.0)
         task = ObservationTask(world.registry, access)
@@ -70,20 +70,20 @@ class SimulatedObserver:
         return found
 
     def beat(self, world: Passing) -> None:
-        """It is still there."""
+        """Send a heartbeat, or register again if the row of the observer is gone."""
         if not world.roster.beat(self.id):
             world.roster.register(self.id, KIND, self.process.name, 'simulated', LEASE_S)
 
     def looks_now(self, world: Passing) -> bool:
-        """Whether it is at its turn: its next one begins after that."""
+        """Return True while the observer has a running fiber; it begins the next batch only after that."""
         return any(fiber.process is self.process for fiber in world.kernel.fibers)
 
 
 def observe(world: World) -> None:
-    """From now on somebody looks at what was made."""
+    """Start the observers of a world, unless they run already."""
     if not world.observers:
         world.observers = [SimulatedObserver.of(world, f'observer-{each}') for each in range(1, OBSERVERS + 1)]
 
 
 def _no_credentials(stack_id: str) -> Credentials:
-    raise AssertionError('nothing that is simulated needs credentials')
+    raise AssertionError('simulated objects need no credentials')

@@ -1,4 +1,4 @@
-"""How time passes in a world: nothing happens by itself but timers, alarms, heartbeats and sweeps."""
+"""Passage of time in a world: timers, sleeping fibers, alarms, heartbeats and sweeps."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 SWEEP = 'sweep'
-"""What a fiber is called that sweeps."""
+"""The name of a fiber that sweeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What a process has set itself to do at some moment.
+    """A call that a process has scheduled for some time.
 
-    :param still: whether there is still a reason to.
+    :param still: returns True if the call is still needed then.
     """
 
     at: float
@@ -57,14 +57,17 @@ class Passing:
     def set_alarm(
         self, process: SimulatedProcess, delay_s: float, still: Callable[[], bool], act: Callable[[], object]
     ) -> None:
-        """A process will do something after some seconds, if there is still a reason; at once where that is now."""
+        """Schedule a call of a process after `delay_s` seconds, if `still` returns true then.
+
+        A delay of 0 calls it now.
+        """
         if delay_s > 0.0:
             self.alarms.append(Alarm(self.kernel.now + delay_s, process, still, act))
         else:
             self.handle(process, 'alarm', act)
 
     def tick(self) -> None:
-        """Let time pass until something happens by itself: a timer, a sleeper, a heartbeat or a sweep."""
+        """Advance the clock to the next timer, sleeper, alarm, heartbeat or sweep, and run it."""
         kernel = self.kernel
         self.alarms = [alarm for alarm in self.alarms if alarm.still()]
         kernel.now = max(kernel.now, min([self.next_sweep, *self._moments()]))
@@ -96,7 +99,7 @@ class Passing:
                     self.handle(observer.process, OBSERVE, observer.observer.turn)
 
     def _moments(self) -> list[float]:
-        """When something will happen by itself, besides the next sweep."""
+        """Return the times of the next events, without the next sweep."""
         return [
             *(when for when, _ in self.timers),
             *(alarm.at for alarm in self.alarms),
@@ -105,15 +108,18 @@ class Passing:
         ]
 
     def waits_briefly(self) -> bool:
-        """Whether a timer or a sleeper will go on before the next sweep."""
+        """Return True if a timer fires or a sleeper wakes up before the next sweep."""
         return any(when <= self.next_sweep for when in self._moments())
 
     def is_idle(self) -> bool:
-        """Whether nothing is left to process: no message, no fiber, no timer, and every stack is final and set free."""
+        """Return True if there is no message, fiber or timer, and every stack is final.
+
+        A stack with a live traversal does not count as final.
+        """
         if self.bag or self.timers or (self.losses and not is_known(self)):
             return False
         for fiber in self.kernel.fibers:
-            if fiber.until != math.inf:  # it is not stuck; asked at each step
+            if fiber.until != math.inf:  # it is not stuck; called at each step
                 return False
         for stack in self.store.tables.stack.values():
             if stack.status is Status.IN_PROGRESS:
@@ -124,7 +130,7 @@ class Passing:
 
 
 def _beat(world: Passing, worker: SimulatedWorker) -> None:
-    """As a heartbeat does it: whoever finds that its lease has run out stops its work and comes back."""
+    """Send the heartbeat of a worker. A worker whose lease has run out stops its work and registers again."""
     service, now, away = worker.service, world.kernel.now, world.trouble.database_is_away
     is_over = worker.holds_until < now
     if is_over:

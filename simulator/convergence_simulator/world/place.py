@@ -1,6 +1,6 @@
-"""Where a user of stacks is: a simulated world, or a crew at work on a database server.
+"""Protocols of a place in which a user of stacks works: a simulated world, or a crew on a database server.
 
-What the user looks at, and whoever compares in the end what there is with what was asked for.
+The user reads it, and so do the checks that compare the objects with the goals at the end.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from convergence_simulator.world.kernel import SimulatedProcess
 
 
 class Memories(Protocol):
-    """What only a run as a whole can know; see `convergence_simulator.rules.checker.InvariantChecker`."""
+    """Facts that only the observer of a whole run knows; see `convergence_simulator.rules.checker.InvariantChecker`."""
 
     @property
     def templates(self) -> Mapping[str | None, Template]:
-        """What each template row stands for, also of those that are gone."""
+        """The template of each template row, including removed rows."""
 
     @property
     def good(self) -> Mapping[str, str | None]:
-        """For each stack, the newest template that has been up."""
+        """For each stack, the newest template whose traversal completed."""
 
     @property
     def given(self) -> Mapping[str, Traversal]:
@@ -37,11 +37,11 @@ class Memories(Protocol):
 
     @property
     def changed(self) -> Mapping[str, Traversal]:
-        """The same, or a repair of what that had made, if there was one since."""
+        """For each stack, the traversal in `given`, or a later repair of its objects."""
 
     @property
     def known_to(self) -> Mapping[str, Collection[SimulatedProcess]]:
-        """The processes that have done anything to each object, where that is noted."""
+        """For each object, the processes that have acted on it, if that is recorded."""
 
 
 class Checker(Memories, Protocol):
@@ -49,18 +49,18 @@ class Checker(Memories, Protocol):
 
     @property
     def broken(self) -> Violation | None:
-        """The first violation."""
+        """The first violation, or None."""
 
     @property
     def planned(self) -> Mapping[tuple[str, int], frozenset[int]]:
-        """For each node, the numbers of the nodes before it, as planned."""
+        """For each node, the numbers of the nodes before it in the plan."""
 
     @property
     def repairs(self) -> Collection[str]:
-        """Ids of the traversals that engines began by themselves to repair drift."""
+        """Ids of the traversals that engines began without a user's request, to repair drift."""
 
     def committed(self, world: Any, decision: Decision[Any]) -> None:
-        """Test a commit. `world` is the `World` in which it happened."""
+        """Test a commit in the given `World`."""
 
     def happened(self, action: Action, thing: PhysicalObject) -> None:
         """Test a change of an object."""
@@ -69,14 +69,14 @@ class Checker(Memories, Protocol):
         """Forget the commits that the database has lost."""
 
     def at_rest(self) -> None:
-        """Test a moment at which nothing can happen but that time passes."""
+        """Test a moment at which nothing can happen until time passes."""
 
     def raise_any(self) -> None:
         """Raise the first violation, if there is one."""
 
 
 class ShownRows(Protocol):
-    """What is stored."""
+    """The rows of a database."""
 
     @property
     def tables(self) -> Tables:
@@ -84,7 +84,7 @@ class ShownRows(Protocol):
 
 
 class WatchedPlace(Protocol):
-    """What there is to look at; see `convergence_simulator.world.world.World`."""
+    """The parts of a world that users and checks read; see `convergence_simulator.world.world.World`."""
 
     @property
     def store(self) -> ShownRows:
@@ -92,36 +92,36 @@ class WatchedPlace(Protocol):
 
     @property
     def reader(self) -> ReaderPort:
-        """Asks it as engines do."""
+        """Reads the database as engines do."""
 
     @property
     def snapshots(self) -> SnapshotsPort:
-        """The snapshots in it."""
+        """The snapshots in the database."""
 
     @property
     def reality(self) -> Reality:
-        """What really exists."""
+        """The objects that really exist."""
 
     @property
     def checker(self) -> Memories:
-        """What was seen so far."""
+        """The facts about the run so far."""
 
     @property
     def losses(self) -> int:
-        """How often the database has lost commits."""
+        """Number of times that the database has lost commits."""
 
     @property
     def crashes(self) -> int:
-        """How many processes have died."""
+        """Number of processes that have died."""
 
     @property
     def left_stacks(self) -> Collection[str]:
-        """Ids of nested stacks that stayed when their resources were left behind, as was asked for."""
+        """Ids of nested stacks that were kept on request when their resources were removed."""
 
 
 class AnEngine(Protocol):
-    """An engine that may be asked for something."""
+    """An engine that a worker can call."""
 
     @property
     def parts(self) -> EngineParts:
-        """Its services."""
+        """The services of the engine."""

@@ -1,4 +1,4 @@
-"""The planner of ordered mode, in which the scenarios of the prototype count visits."""
+"""The planner of ordered mode, in which the scenarios of the prototype count visits of nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from convergence.core.request import Planner, Request
 
 @dataclass(frozen=True, slots=True)
 class VisitingPlanner(Planner):
-    """Plans a visit of every node, as the prototype did, even where nothing has changed."""
+    """Plans a visit of every node, as the prototype did, including unchanged nodes."""
 
     @override
     def skips_unchanged(self, request: Request) -> bool:

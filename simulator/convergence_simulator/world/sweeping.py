@@ -1,4 +1,7 @@
-"""A sweeper that hides nothing: what a task raises ends the run, where a real one logs it and goes on."""
+"""A sweeper that hides no error.
+
+An exception of a task ends the run; in production it is logged and the sweeper continues.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from convergence.errors import Conflict
 
 
 class CandidTasks(SweepTasks):
-    """As the base class; only that rows kept changing is nobody's fault."""
+    """Sweeper tasks that raise every error, except the conflict of rows that kept changing, which is no fault."""
 
     @override
     def _survive(self, name: str, task: Callable[[], int]) -> int:

@@ -1,4 +1,4 @@
-"""The threads of a simulated worker: real groups and their rules, on fibers, on the simulated clock."""
+"""The threads of a simulated worker: task groups with the rules of production, on fibers and the simulated clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Seat:
-    """A thread's place in the pool, while a task has it; `lost` once the task was given up."""
+    """A place in the thread pool, occupied by a task. `lost` is true after the task was given up."""
 
     check: Check
     lost: bool = False
@@ -27,8 +27,8 @@ class Seat:
 class FiberGroup(Group):
     """Tasks that are stopped together; the grace period passes on the simulated clock.
 
-    :param later: has something done after some seconds, unless there is no reason any more:
-        ``later(delay_s, still, act)``.
+    :param later: schedules a call: ``later(delay_s, still, act)`` calls ``act()`` after `delay_s` if ``still()`` is
+        true then.
     """
 
     def __init__(
@@ -55,15 +55,17 @@ class FiberGroup(Group):
 
     @override
     def _see_to(self, task: Task) -> None:
-        """As the base class; what goes wrong ends the run, for nobody reads a log."""
+        """Handle a finished task: its exception ends the run, because no operator reads a log here."""
         self._leave(task)
 
 
 class FiberGroups(ThreadGroups):
-    """A task runs in the fiber that brings it, or in that of a task before it; one that is given up keeps its fiber.
+    """Runs a task in the fiber that brings it, or after an earlier task in that task's fiber.
+
+    A task that is given up keeps its fiber.
 
     :param process: the worker.
-    :param threads: how many tasks run at a time.
+    :param threads: number of tasks that run at a time.
     :param left: as for `ThreadGroups`.
     """
 
@@ -75,11 +77,11 @@ class FiberGroups(ThreadGroups):
         world.groups[process] = self
 
     def checks(self) -> list[tuple[str, int]]:
-        """The nodes that wait for a thread: traversal and number."""
+        """Return the nodes that wait for a thread, as traversal id and number."""
         return [(check.traversal_id, check.node) for queue in self._waiting.values() for check, _ in queue]
 
     def unasked(self) -> list[str]:
-        """The traversals for which tasks run that nobody has asked to stop."""
+        """Return the traversals that have a running task which was not requested to stop."""
         running = self._seats.items()
         return [seat.check.traversal_id for task, seat in running if not seat.lost and not task.cancelled.is_set()]
 
@@ -92,11 +94,13 @@ class FiberGroups(ThreadGroups):
 
     @override
     def _spawn(self, group: Group, check: Check, work: Callable[[Task], object]) -> None:
-        """Here and now. What a task raises goes through: nobody reads a log."""
+        """Run the task immediately. Its exceptions are raised: no operator reads a log here."""
         seat = Seat(check)
         now = self.occupancy()
         if now.busy >= now.threads:
-            self._world.lost = True  # What comes now is handed on, and left to the sweeper after some rounds.
+            self._world.lost = (
+                True  # A new node is now forwarded to another worker, and after some rounds left to the sweeper.
+            )
         try:
             with group.enter('task') as task:
                 self._seats[task] = seat
@@ -112,7 +116,7 @@ class FiberGroups(ThreadGroups):
 
     @override
     def _give_up(self, task: Task) -> None:
-        """A task does not stop: its thread counts no more, and another one goes on in its place."""
+        """Give up a task that does not stop: its thread is not counted any more, and a new one takes its place."""
         seat = self._seats.get(task)
         if seat is None or seat.lost:
             return

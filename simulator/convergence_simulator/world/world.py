@@ -1,6 +1,7 @@
-"""Engines and workers of the real code, on a store, a clock and a network that are simulated.
+"""A world: engines and workers of production on a simulated store, clock and network.
 
-What can happen next is a list, and something chooses from it; so a run is decided by its choices alone.
+The world offers a list of possible next steps, and the run chooses from it. So a run is determined by its choices
+alone.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ PROJECT = 'simulated'
 
 @dataclass(slots=True)
 class Context:
-    """Who asks for an operation."""
+    """The caller of an operation."""
 
     request_id: str = 'req-simulated'
     project_id: str = PROJECT
@@ -62,9 +63,9 @@ class Context:
 
 @dataclass(eq=False)
 class SimulatedEngine:
-    """An engine process: the real services on the simulated store, put together when it is asked for something first.
+    """An engine process: the services of production on the simulated store, built at the first request.
 
-    In many short runs it never is.
+    Many short runs never need them.
     """
 
     process: SimulatedProcess
@@ -72,16 +73,16 @@ class SimulatedEngine:
 
     @cached_property
     def parts(self) -> EngineParts:
-        """Its services."""
+        """The services of the engine."""
         return self.wire()
 
 
 @dataclass(eq=False)
 class SimulatedWorker:
-    """A worker process: the real service on the simulated store.
+    """A worker process: the service of production on the simulated store.
 
-    :ivar holds_until: when its lease runs out, as far as it knows itself.
-    :ivar loss: what the database has lost, until the next heartbeat notices it.
+    :ivar holds_until: end of its lease, as far as the worker knows.
+    :ivar loss: commits that the database has lost, until the next heartbeat of the worker notices it.
     """
 
     process: SimulatedProcess
@@ -92,7 +93,12 @@ class SimulatedWorker:
 
 @dataclass
 class Watch:
-    """Who is told what happens: of commits, with the world and what it is about; of losses of commits."""
+    """Callbacks for the events of a world.
+
+    :param commits: called with the world and the decision of each commit.
+    :param losses: called when commits are lost.
+    :param story: called with actor, event and recipient.
+    """
 
     commits: list[Callable[[World, Decision[Any]], None]] = field(default_factory=list)
     losses: list[Callable[[], None]] = field(default_factory=list)
@@ -101,11 +107,11 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class WorldShape:
-    """Which processes a world has, and how they work.
+    """Number of processes of a world, and their options.
 
     :param planner: plans the traversals; see `convergence_simulator.world.planning`.
-    :param window: how many nodes of a stack are cast at once.
-    :param threads: how many checks a worker works on at a time.
+    :param window: dispatch window: number of nodes of a stack that are dispatched at once.
+    :param threads: number of checks that a worker runs at a time.
     :param max_inline_nodes: maximum number of nodes that a thread runs one after the other.
     """
 
@@ -118,22 +124,23 @@ class WorldShape:
 
 
 class World(Passing):
-    """Everything there is in one run.
+    """The processes, the database, the network and the objects of one run.
 
-    :param choices: decides every accident.
+    :param choices: decides every random event.
     :param checker: makes the checker of the invariants.
-    :param shape: which processes there are, and how they work.
+    :param shape: number and options of the processes.
     :param storage: makes the database, on the clock of this world.
-    :ivar skew_s: how far the clock of the database is ahead of that of the processes.
-    :ivar groups: what each worker works on; `alarms`: what processes have set themselves to do later.
-    :ivar trouble: what goes wrong by chance, and what is away.
-    :ivar checker: looks over everything that happens.
-    :ivar observers: whoever looks at what was made, if anybody does.
-    :ivar lost: whether anything has been lost or has crashed so far; then the sweeper has work.
-    :ivar losses: how often the database has lost commits.
-    :ivar skips_unchanged: whether traversals leave out what has not changed.
-    :ivar left_stacks: ids of nested stacks that stayed when their resources were left behind, as was asked for.
-    :ivar dropped: how many messages were lost by chance; `doubled`, `crashes`, `commits`: as it says.
+    :ivar skew_s: seconds by which the clock of the database is ahead of the clock of the processes.
+    :ivar groups: task groups of each worker; `alarms`: scheduled calls of processes.
+    :ivar trouble: random faults and current outages.
+    :ivar checker: checks the invariants at every event.
+    :ivar observers: observers of objects; may be empty.
+    :ivar lost: True after the first loss or crash; from then on the sweeper has work.
+    :ivar losses: number of times that the database has lost commits.
+    :ivar skips_unchanged: True if traversals leave out unchanged nodes.
+    :ivar left_stacks: ids of nested stacks that were kept on request when their resources were removed.
+    :ivar dropped: number of messages lost by chance; `doubled`: of messages delivered twice; `crashes`: of crashed
+        processes; `commits`: of commits.
     """
 
     def __init__(
@@ -194,14 +201,14 @@ class World(Passing):
             self.store.lag = self.trouble.lag
 
     def close(self) -> None:
-        """The world ends: everybody in it, and its database."""
+        """End the world: kill its processes and close its database."""
         for process in {id(fiber.process): fiber.process for fiber in self.kernel.fibers}.values():
             self.kernel.kill(process)
         self.kernel.bury()
         self._storage.close()
 
     def clock(self) -> float:
-        """The time according to the database, in seconds since the epoch."""
+        """Return the time of the database, in seconds since the epoch."""
         return self.kernel.now + self.skew_s
 
     def _block(self, duration_s: float | None) -> None:
@@ -212,7 +219,7 @@ class World(Passing):
         self.kernel.sleep(Task('rest'), duration_s)
 
     def new_id(self) -> str:
-        """An id that was never used before, the same in every run."""
+        """Return a new unique id. The sequence of ids is the same in every run."""
         self._ids += 1
         return f'{self._ids:06d}'
 
@@ -226,10 +233,10 @@ class World(Passing):
                 self.registry,
                 EngineOptions(
                     stacks=StackLimits(None, enable_stack_adopt=True, cancel_patience_s=PATIENCE_S),
-                    # A machine that stands still is no outage here.
+                    # A standstill of the machine is no outage here.
                     sweep=SweepOptions(SWEEP_S, SWEEP_S, lease_s=math.inf, clock=lambda: self.kernel.now),
                     dispatch_window=self._shape.window,
-                    # Nothing here is spread over time: what is enrolled is due at once.
+                    # Observations are not spread over time here: a scheduled observation is due at once.
                     observed=dict.fromkeys(self.registry.observed_every_s(1.0, {}), 0.0),
                     repairs=RepairOptions(REPAIR_ATTEMPTS, SWEEP_S),
                     enable_stack_abandon=True,
@@ -287,7 +294,7 @@ class World(Passing):
         return SimulatedWorker(process, service, self.kernel.now + LEASE_S)
 
     def crash(self, process: SimulatedProcess) -> None:
-        """A process dies at once, and another one is started in its place."""
+        """Kill a process, and start another one in its place."""
         self.trouble.happened()
         self.crashes += 1
         self.watch.story(process.name, 'crashes', '')
@@ -304,7 +311,7 @@ class World(Passing):
                 self.observers[self.observers.index(observer)] = SimulatedObserver.of(self, name)
 
     def freeze(self, process: SimulatedProcess, duration_s: float) -> None:
-        """A process stands still for a while, and then goes on as if nothing had been."""
+        """Let a process stand still for a while; it continues without knowing about the pause."""
         self.watch.story(process.name, f'stands still for {duration_s:g} s', '')
         process.frozen_until = max(process.frozen_until, self.kernel.now + duration_s)
         self.trouble.excuses |= duration_s + SWEEP_S >= LEASE_S
@@ -313,7 +320,7 @@ class World(Passing):
     # --- network ----------------------------------------------------------------------------------------------
 
     def send(self, message: MessageInFlight) -> bool:
-        """Called from a fiber: a message is on its way, or lost; False where that can be told."""
+        """Send a message, or lose it by chance. Called from a fiber. Return False if the sender notices the loss."""
         self.kernel.pause('send')
         away = self.trouble.broker_is_away
         if away or (self.faults.drop and self.choices.happens(self.faults.drop)):
@@ -326,7 +333,7 @@ class World(Passing):
         return not away
 
     def deliver(self, message: MessageInFlight) -> None:
-        """Hand a message to a process, which begins to work on it; it may be delivered once more later."""
+        """Hand a message to a process, which begins to work on it. By chance, the message is delivered again later."""
         if self.faults.double and self.choices.happens(self.faults.double):
             self.doubled += 1
         else:
@@ -352,7 +359,7 @@ class World(Passing):
 
     @override
     def handle(self, process: SimulatedProcess, name: str, work: Callable[[], object]) -> None:
-        """A process does something of its own: without the database it does not, and says so in its log."""
+        """Start work of a process in a fiber. If the database is unavailable, the work ends without an error."""
 
         def attempt() -> None:
             try:
@@ -373,5 +380,5 @@ class World(Passing):
 
 
 def latest(low_s: float, high_s: float) -> float:
-    """The later of two times: chance is left to the choices of a run."""
+    """Return the later of two times: the choices of a run decide about chance, not the worker."""
     return high_s

@@ -64,7 +64,7 @@ def member(
 
 
 def indexed(value: Json, variable: str, index: str) -> Json:
-    """A value with an index put in for a variable, wherever it occurs in a text; keys of maps stay as they are."""
+    """A value with an index put in for a variable, wherever it occurs in a text; keys of maps stay unchanged."""
     if isinstance(value, str):
         return value.replace(variable, index)
     if isinstance(value, dict):

@@ -42,7 +42,7 @@ class Running:
 
 
 class ProcessTable:
-    """Records by token, below a root directory. The callers see to it that one token is used by one at a time."""
+    """Records by token, below a root directory. Callers ensure that only one of them uses a token at a time."""
 
     def __init__(self, root: Path) -> None:
         self._directory = root / STATE / 'processes'

@@ -1,17 +1,28 @@
-"""A worker that lost its row has made something nevertheless. Nothing real may be lost sight of."""
+"""Objects without a row: an object that a worker created after it lost the claim, and objects left behind on request.
+
+An object that some row must know gets a row of its own, a leftover, which the next cleanup deletes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 
-from convergence.core import leaving, nesting
+from convergence.core import nesting
 from convergence.core.changes import ResourceChange
-from convergence.core.claim import Claim
-from convergence.core.effects import AppendCleanup, Decision, Effect, InsertEvents, InsertResources, UpdateResource
-from convergence.core.interrupt import NO_NODE
+from convergence.core.claim import NO_NODE, Claim
+from convergence.core.effects import (
+    AppendCleanup,
+    Decision,
+    DeleteResource,
+    Effect,
+    InsertEvents,
+    InsertResources,
+    UpdateResource,
+)
 from convergence.core.model import UNDER_WAY, Action, NodeStatus, Phase, Status, TraversalStatus
-from convergence.core.rows import Node, Resource, Traversal
+from convergence.core.object_state import object_of
+from convergence.core.rows import Event, Node, Resource, Traversal
 from convergence.core.views import PlanView
 from convergence.values import replace
 
@@ -51,7 +62,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str | None, new_id: Ca
     """
     stack = view.stack
     if stack is not None and view.traversal is not None and claim.resource.id in view.traversal.left_rows:
-        event = leaving.left_behind_event(replace(claim.resource, physical_id=physical_id), view.now, new_id)
+        event = left_behind_event(replace(claim.resource, physical_id=physical_id), view.now, new_id)
         return Decision(Tracking.LEFT, (InsertEvents((event,)),))
     if stack is None or stack.deleted_at is not None:
         return Decision(Tracking.LOST)
@@ -131,3 +142,35 @@ def _leftover(view: PlanView, claim: Claim, physical_id: str | None, key: str) -
         created_at=view.now,
         updated_at=None,
     )
+
+
+MANY = 20
+"""So many of them are named in the reason of a stack; the events name all."""
+
+
+def summary(left: Sequence[Resource]) -> str:
+    """All of them in one sentence; empty where there are none."""
+    if not left:
+        return ''
+    ordered = sorted(left, key=lambda row: (row.name, row.id))
+    named = ', '.join(f'{row.name} ({object_of(row)})' for row in ordered[:MANY])
+    more = f' and {len(left) - MANY} more, see the events' if len(left) > MANY else ''
+    return f'left behind: {named}{more}'
+
+
+def leave(left: Sequence[Resource], now: float, new_id: Callable[[], str]) -> list[Effect]:
+    """The rows go, whoever holds them, and an event tells of each. What a holder writes late is refused."""
+    effects: list[Effect] = [DeleteResource(row.id, row.owner, row.fence) for row in left]
+    events = tuple(left_behind_event(row, now, new_id) for row in left)
+    return [*effects, InsertEvents(events)] if events else effects
+
+
+def left_behind_event(row: Resource, now: float, new_id: Callable[[], str]) -> Event:
+    """The event that says so of one of them."""
+    reason = f'left behind, as was asked for: {object_of(row)}'
+    return Event.of_resource(new_id(), row, Action.DELETE, Status.COMPLETE, reason, now)
+
+
+def unknown(names: Collection[str], rows: Sequence[Resource]) -> list[str]:
+    """Those of the names that no row has."""
+    return sorted(set(names) - {row.name for row in rows})

@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 R = TypeVar('R')
 
 
-def lent(
+def with_user_credentials(
     call: ApiCall,
     ask: Callable[[Mapping[str, Any] | None], R],
     *,
@@ -39,7 +39,7 @@ def lent(
     return _with(call, ask, _made(call, issuer, stack_identity))
 
 
-def lent_to_ask(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Document]) -> Document:
+def query_with_user_credentials(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Document]) -> Document:
     """Send a query about a stack that does not exist yet.
 
     If resource types need credentials to query their services, temporary ones are created for this request and deleted
@@ -61,7 +61,9 @@ def lent_to_ask(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], Documen
     return document
 
 
-def repaired(call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_identity: Mapping[str, str]) -> R:
+def with_repaired_credentials(
+    call: ApiCall, ask: Callable[[Mapping[str, Any] | None], R], stack_identity: Mapping[str, str]
+) -> R:
     """Let an engine carry out an operation that must not fail because of missing credentials.
 
     The stack gets credentials of the user only if it cannot act with its own, and if they can be created.

@@ -7,27 +7,18 @@ The store calls `begin` with the node's row locked and everything else read afte
 from __future__ import annotations
 
 from convergence.core import states
-from convergence.core.adoption import is_adopted, is_offered
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import MAX_CRASHES, Assess, Desired, Step, StepDecision, Undesirable, Worker
-from convergence.core.clearing import go_on_clearing
-from convergence.core.creation import Made, is_going_on, made
-from convergence.core.decide import (
-    PlannedStep,
-    ResourceGoal,
-    StepKind,
-    after_comparing,
-    before_comparing,
-    difference,
-    was_never_made,
-)
+from convergence.core.decide import PlannedStep, ResourceGoal, StepKind, after_comparing, before_comparing, difference
 from convergence.core.digest import digest, repeatable
 from convergence.core.effects import Decision, DeleteResource, InsertEvents, UpdateResource
 from convergence.core.handover import continue_handover, reclaim
 from convergence.core.hooks import is_gone, is_past_the_last, pause_before, pauses_at_all
 from convergence.core.model import PERFORMED, Action, DeletionPolicy, NodeStatus, Phase, Status
 from convergence.core.nesting import is_doubted
+from convergence.core.object_state import Made, is_adopted, is_going_on, is_offered, made, was_never_made
 from convergence.core.perform import drop_snapshot, perform, wake_up
+from convergence.core.replacement import go_on_clearing
 from convergence.core.rows import Pending, Resource
 from convergence.core.verdicts import (
     claim_row,

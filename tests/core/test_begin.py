@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from convergence.core.check import begin
+from convergence.core.begin import begin
 from convergence.core.claim import ACTING, MAX_CRASHES, Creation, Step
 from convergence.core.digest import digest
 from convergence.core.effects import (
@@ -29,7 +29,7 @@ from convergence.core.model import (
     Status,
     TraversalStatus,
 )
-from convergence.core.replace import replacement
+from convergence.core.replacement import replacement
 from tests.core.build import (
     CLEANUP,
     DEFINITION,

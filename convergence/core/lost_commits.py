@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from convergence.core import handover, nesting, states
-from convergence.core.adoption import is_adopted
 from convergence.core.changes import ResourceChange
 from convergence.core.claim import Claim, Step
-from convergence.core.decide import may_still_sleep
 from convergence.core.effects import Decision, InsertResources, UpdateResource
-from convergence.core.leftover import Tracking, keep_track
 from convergence.core.model import Action, Status
+from convergence.core.object_state import is_adopted, may_still_sleep
+from convergence.core.orphans import Tracking, keep_track
 from convergence.core.rows import Resource
 from convergence.core.views import PlanView
 
