@@ -445,7 +445,9 @@ def test_a_call_without_an_engine_fails_at_once(transport):
 
 def test_a_call_that_takes_too_long_says_that_it_may_still_be_carried_out(make_transport, serve):
     engine, client = engine_client(make_transport(call_timeout_s=1), serve)
-    with pytest.raises(errors.MessagingUnavailable, match=r'delete_stack: no engine answered within 1 s. The engine may still'):
+    with pytest.raises(
+        errors.MessagingUnavailable, match=r'delete_stack: no engine answered within 1 s. The engine may still'
+    ):
         client.delete_stack(CONTEXT, IDENTITY)
     engine.release.set()
 
