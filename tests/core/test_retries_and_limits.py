@@ -69,7 +69,7 @@ def test_a_postponed_call_waits_in_its_row_with_all_that_is_known_of_it():
     row = changes(decision)
     assert (row['owner'], row['wake_at'], row['retry']) == (None, NOW + 8.0, Retry(3, 'quota', clean=True))
     assert 'status' not in row
-    assert row['status_reason'] == 'attempt 3 failed, it is repeated: quota'
+    assert row['status_reason'] == 'attempt 3 failed, retrying: quota'
 
 
 def test_what_backs_off_is_repeated_under_a_claim_that_knows_that_nothing_was_made():

@@ -40,7 +40,7 @@ def test_what_an_operation_has_stored_and_cannot_be_read_is_stored_again_by_the_
     decision = begin(view, worker(), never)
     assert decision.verdict.step is Step.FAIL
     assert what in reason(decision)
-    assert 'Update the stack again' in reason(decision)
+    assert 'Update the stack' in reason(decision)
 
 
 def test_inputs_that_are_too_large_are_refused_with_the_limit():

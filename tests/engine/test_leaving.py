@@ -45,7 +45,7 @@ def test_a_delete_leaves_behind_what_it_is_told_to(harness):
     assert harness.state(stack) == 'DELETE_COMPLETE'
     assert set(harness.reality.objects) == {row.physical_id}
     told = f'Test::Thing, physical id {row.physical_id}, token {row.token}'
-    assert left(harness, stack)['b'].reason == f'left behind, as was asked for: {told}'
+    assert left(harness, stack)['b'].reason == f'left behind, as requested: {told}'
     assert left(harness, stack)['b'].physical_id == row.physical_id
     assert harness.stack(stack).status_reason == f'Stack DELETE completed successfully; left behind: b ({told})'
 
