@@ -129,7 +129,7 @@ def test_an_update_that_needs_a_row_that_cannot_be_read_says_so(harness):
     harness.update(stack, {**CHAIN, 'b': {'value': 'y', 'after': ['a']}})
     harness.run()
     assert harness.state(stack) == 'UPDATE_FAILED'
-    assert 'resources.b: what is stored of it cannot be read (definition, properties)' in (
+    assert 'resources.b: its stored data cannot be read (definition, properties)' in (
         harness.stack(stack).status_reason
     )
 
