@@ -1,6 +1,8 @@
 # make demo      a first stack in one process; needs nothing but Python 3.11 and its venv module
-# make test      every test, in a virtual environment of tox's own
+# make test      the tests of each commit, in a virtual environment of tox's own: all but those with the mark "long"
 # make test-quick   the tests that need no server and no process of their own, in under a minute
+# make test-long   the tests with the mark "long", and random examples at their full number
+# make test-all    both in one run, as CI does it
 # make coverage  the coverage of the core by its own tests
 # make lowest    tests of all uses of libraries, with the lowest versions that setup.cfg allows
 # make heat      the resource types of openstack-heat, beside the installed classes; needs some 400 MiB
@@ -27,7 +29,7 @@ TOX_VENV := .tox/bootstrap
 TOX := $(or $(shell command -v tox),$(wildcard $(VENV)/bin/tox),$(TOX_VENV)/bin/tox)
 ARGUMENTS ?=
 
-.PHONY: help test test-quick coverage lowest heat openstack lint docs links constraints demo bench figures simulate chaos sockets fuzz mutants config clean
+.PHONY: help test test-quick test-long test-all coverage lowest heat openstack lint docs links constraints demo bench figures simulate chaos sockets fuzz mutants config clean
 
 help:
 	@sed -n '/^# make/,/^$$/s/^# //p' Makefile
@@ -37,6 +39,12 @@ test: $(TOX)
 
 test-quick: $(TOX)
 	$(TOX) -q -e quick $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+test-long: $(TOX)
+	$(TOX) -q -e long $(if $(ARGUMENTS),-- $(ARGUMENTS))
+
+test-all: $(TOX)
+	$(TOX) -q -e all $(if $(ARGUMENTS),-- $(ARGUMENTS))
 
 coverage: $(TOX)
 	$(TOX) -q -e coverage $(if $(ARGUMENTS),-- $(ARGUMENTS))

@@ -73,7 +73,8 @@ def _in_service(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
     changes = _brought_up(view)
     if changes:
         if view.leftovers:
-            told = f'Stack {traversal.action}: all resources of the goal are up; leftovers to delete: {listed(view.leftovers)}'
+            names = listed(view.leftovers)
+            told = f'Stack {traversal.action}: all resources of the goal are up; leftovers to delete: {names}'
             changes['status_reason'] = told
             event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now)
             effects.append(InsertEvents((event,)))

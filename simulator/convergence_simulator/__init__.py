@@ -1,1 +1,1 @@
-"""The same engine and worker under every order of events: seeded, on virtual time, with faults."""
+"""Runs the engine and the workers of production under every order of events, on simulated time, with faults."""

@@ -533,7 +533,7 @@ MUTANTS = (
     ),
     Mutant(
         'the store never conflicts',
-        (Edit(f'{APPLY}:_expect', "raise Conflict(f'{what} is not as it was read')", 'return'),),
+        (Edit(f'{APPLY}:_expect', "raise Conflict(f'{what} has changed since it was read')", 'return'),),
         ('cleanup_becomes_wanted_again', 'three_generations_of_one_name'),
         Faults(double=0.4),
     ),
@@ -581,7 +581,13 @@ MUTANTS = (
     ),
     Mutant(
         'what a replaced row was built on by something that goes is not foreseen',
-        (Edit(f'{GRAPH}:_cleaned_early', 'goes = [row for row in existing.values() if row.id not in chosen]', 'goes = []'),),
+        (
+            Edit(
+                f'{GRAPH}:_cleaned_early',
+                'goes = [row for row in existing.values() if row.id not in chosen]',
+                'goes = []',
+            ),
+        ),
         ('what_goes_comes_before_what_it_was_built_on',),
     ),
     Mutant(

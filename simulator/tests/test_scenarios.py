@@ -26,12 +26,15 @@ FAULTS = {
     'meddled': (RunPlan(faults=Faults(crash=0.001, drift=0.005)), 1),
     'everything': (RunPlan(faults=Faults(0.03, 0.05, 0.003, 3, 0.003, 0.01, 0.1, lag=0.005)), 3),
 }
-"""What goes wrong (or narrow: that nodes are told one by one), and under how many seeds.
+"""Faults of each kind of run (narrow: one node is dispatched at a time), and the number of seeds.
 
-So few that they are run each time: with these, all scenarios together notice nearly all sabotages of
-`simulator.tests.mutants`. The long search is ``make simulate``. Seeds that have found something are named, each with its
-scenario, where its rule is tested.
+The first seed of the kinds in `EACH_COMMIT` runs with each commit, all others with the long tests. All of them together
+notice nearly all sabotages of `simulator.tests.mutants`. The long search is ``make simulate``. Seeds that have found
+something are named, each with its scenario, where its rule is tested.
 """
+
+EACH_COMMIT = ('quiet', 'narrow', 'deadly', 'lagging', 'meddled', 'everything')
+"""Kinds that run with each commit. The others inject a part of the faults of ``everything``, more often."""
 
 
 @pytest.fixture(autouse=True)
@@ -111,9 +114,19 @@ def test_in_order(scenario):
     assert run(scenario, RunPlan(mode=Mode.ORDER), 0).user.stacks
 
 
-@pytest.mark.parametrize('kind', FAULTS)
+@pytest.mark.parametrize(
+    'kind', [kind if kind in EACH_COMMIT else pytest.param(kind, marks=pytest.mark.long) for kind in FAULTS]
+)
 @pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
 def test_under_seeds(scenario, kind):
+    plan, _ = FAULTS[kind]
+    assert run(scenario, plan, 0).steps
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('kind', [kind for kind, (_, seeds) in FAULTS.items() if seeds > 1])
+@pytest.mark.parametrize('scenario', SCENARIOS, ids=lambda scenario: scenario.name)
+def test_under_more_seeds(scenario, kind):
     plan, seeds = FAULTS[kind]
-    for seed in range(seeds):
+    for seed in range(1, seeds):
         assert run(scenario, plan, seed).steps

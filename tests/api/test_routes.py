@@ -128,7 +128,7 @@ def test_no_request_is_too_strange(described, route):
 
     @given(case=st.one_of(allowed, forbidden))
     @settings(
-        max_examples=12,
+        max_examples=max(2, settings.default.max_examples // 8),
         deadline=None,
         derandomize=True,
         database=None,

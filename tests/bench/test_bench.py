@@ -180,6 +180,7 @@ def test_the_embedded_default_is_measured(tmp_path):
     assert max(map(len, printed.splitlines())) <= 80
 
 
+@pytest.mark.long
 def test_real_processes_are_measured_and_leave_nothing(tmp_path, rabbit_url):
     server = service('postgresql')
     figures, printed = run(
@@ -216,6 +217,7 @@ def test_a_server_tells_what_it_has_done(name, monkeypatch):
     assert SERVERS[name].version().startswith(SERVERS[name].title)
 
 
+@pytest.mark.long
 def test_another_revision_is_run_with_its_own_code_and_entry_points():
     if subprocess.run(['git', 'rev-parse', 'HEAD'], cwd=ROOT, capture_output=True, check=False).returncode:
         pytest.skip('this is no checkout')

@@ -43,6 +43,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         yield made
 
 
+@pytest.mark.long
 def test_a_process_may_die_at_any_place(installation, logs):
     """At some of all places, always the same ones; ``make chaos`` tries all."""
     sweep = CrashSweep(installation, logs.append, seed=1)
@@ -53,6 +54,7 @@ def test_a_process_may_die_at_any_place(installation, logs):
     assert sum(each.fired for each in outcomes) > SAMPLE // 2, '\n'.join(logs)
 
 
+@pytest.mark.long
 def test_what_a_lost_creation_has_made_is_found_or_told(installation, logs):
     """A type of each sort; ``make chaos`` tries all of them with everything that may be asked for next."""
     found = kinds.run(installation, logs.append, kinds.sample(1, len(kinds.KINDS)))
@@ -65,11 +67,13 @@ def test_a_stack_gets_done_without_any_message(installation, logs):
     assert [each.problem for each in found] == ['', '', ''], '\n'.join(logs)
 
 
+@pytest.mark.long
 def test_a_cancel_ends_what_hears_nothing_and_disturbs_nobody_else(installation, logs):
     found = cancelling.run(installation, logs.append, size=10)
     assert (found.problem, found.replaced) == ('', 0), '\n'.join(logs)
 
 
+@pytest.mark.long
 def test_everything_may_go_wrong_at_once(database, logs):
     with tempfile.TemporaryDirectory(prefix='convergence-chaos-', ignore_cleanup_errors=True) as named:
         directory = Path(named)

@@ -133,6 +133,7 @@ def test_unknown_types_can_be_warnings_and_the_rest_is_still_checked(write):
     assert done.stdout.splitlines()[-1].endswith('0 outputs), 1 warning')
 
 
+@pytest.mark.usefixtures('no_plugins')
 def test_constraints_of_services_that_are_not_there_go_with_the_types(write):
     text = """\
 parameters:
@@ -261,6 +262,7 @@ def test_characters_of_a_template_do_nothing_to_the_terminal(write):
     assert '\x1b' not in run('validate', 'web.yaml').stdout
 
 
+@functools.cache
 @functools.cache
 def schema():
     return json.loads(run('schema').stdout)

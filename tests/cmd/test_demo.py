@@ -84,7 +84,7 @@ def test_everything_comes_true_and_nothing_is_left(world):
     assert list(world.iterdir()) == []
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interruption_removes_what_was_made(world, number):
     with start(world) as demo:
         assert demo.stdout is not None
@@ -104,6 +104,7 @@ def test_an_interruption_removes_what_was_made(world, number):
     assert list(world.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_site_that_does_not_come_up_fails_the_demo_and_leaves_only_the_log(world):
     directory = examples(world, lambda text: text.replace('import configparser\n', 'raise SystemExit(1)\n', 1))
     with start(world, '--examples', directory) as demo:
@@ -118,6 +119,7 @@ def test_a_site_that_does_not_come_up_fails_the_demo_and_leaves_only_the_log(wor
     assert (kept / 'demo.log').stat().st_size > 0
 
 
+@pytest.mark.long
 def test_a_site_that_says_something_else_fails_the_demo(world):
     directory = examples(world, lambda text: text.replace('You know the password.', 'Who are you?', 1))
     with start(world, '--examples', directory) as demo:

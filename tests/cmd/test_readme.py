@@ -23,7 +23,9 @@ def test_the_first_stack_does_what_is_said(tmp_path):
             timeout=240,
             check=False,
         )
-        assert (done.stdout, done.stderr, done.returncode) == ('CREATE COMPLETE\ngreeting = Hello, reader!\n', '', 0)
+        # An environment for tests may have both plugins of OpenStack, of which the operator is to choose one.
+        errors = [line for line in done.stderr.splitlines() if not line.startswith('Several packages offer ')]
+        assert (done.stdout, errors, done.returncode) == ('CREATE COMPLETE\ngreeting = Hello, reader!\n', [], 0)
     assert (tmp_path / 'convergence-data' / 'convergence.sqlite').exists()
 
 

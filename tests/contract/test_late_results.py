@@ -152,7 +152,7 @@ def test_a_result_whose_claim_the_database_has_lost_is_not_kept_for_ever(
     harness.update(stack, {'r': 'y'})
     harness.deliver()
     assert sum(waited) < 200.0
-    assert 'The database has lost the claim under which this was done' in caplog.text
+    assert 'Claim lost by the database, as after a fail-over' in caplog.text
     assert str(before.physical_id) in caplog.text
     assert harness.row(stack, 'r').owner is None
     harness.recover()

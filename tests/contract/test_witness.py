@@ -286,7 +286,7 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     lost_stack = replace(stack, id='gone')
     kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1', True)
     kept.tell(LostCommits(None, 10.0))
-    assert 'Stack gone: CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
+    assert 'Stack gone: result of CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
     kept.mend()
     assert (
         'Stack gone does not exist any more; check the object and delete it if it is not needed: CREATE of n'

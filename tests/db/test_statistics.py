@@ -39,11 +39,11 @@ def test_a_plan_stays_committed_though_postgresql_does_not_look_at_what_has_grow
         mine = tuple(replace(each, traversal_id=traversal.id) for each in nodes)
         return Decision(None, (InsertStack(stack), InsertTraversal(replace(traversal, stack_id=stack.id), mine)))
 
-    with patch.object(store_module, 'look_at', side_effect=RuntimeError('cancelled')):
+    with patch.object(store_module, 'analyze', side_effect=RuntimeError('cancelled')):
         for _ in range(2):
             assert store.transact(NewStack('p'), decide) is not None
     assert len(decided) == 2
-    told = [each for each in caplog.records if 'does not look at table sync_point' in each.getMessage()]
+    told = [each for each in caplog.records if 'ANALYZE of the grown table sync_point failed' in each.getMessage()]
     assert [each.levelname for each in told if each.levelno >= logging.WARNING] == ['WARNING']
 
 
@@ -53,10 +53,10 @@ def test_who_does_not_own_the_tables_does_not_ask_for_a_look_at_them(engine):
     with engine.connect() as connection:
         connection.exec_driver_sql('CREATE TEMPORARY TABLE of_another (x integer)')
         event.listen(engine, 'before_cursor_execute', lambda *given: sent.append(given[2]))
-        statistics.look_at(connection, 'pg_catalog.pg_class', 10**9)  # of the superuser, who may
+        statistics.analyze(connection, 'pg_catalog.pg_class', 10**9)  # of the superuser, who may
         assert any('ANALYZE' in each for each in sent)
         sent.clear()
         connection.exec_driver_sql('SET ROLE pg_monitor')
-        statistics.look_at(connection, 'sync_point', 10**9)
+        statistics.analyze(connection, 'sync_point', 10**9)
         connection.exec_driver_sql('RESET ROLE')
     assert not any('ANALYZE' in each for each in sent)

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -195,10 +196,16 @@ def test_an_output_that_cannot_be_computed_says_why(embedded):
     delete(embedded, identity)
 
 
+@cache
+def validator():
+    """The schema of all installed types: to make it takes longer than all examples."""
+    return jsonschema.Draft202012Validator(schema(RegistryCatalog(installed_types())))
+
+
 @pytest.mark.parametrize('path', TEMPLATES, ids=lambda path: path.name)
 def test_the_schema_for_editors_accepts_it(path):
     document = read(path.read_text(encoding='utf-8'), path.name, Limits(), Problems()).root
-    jsonschema.Draft202012Validator(schema(RegistryCatalog(installed_types()))).validate(document)
+    validator().validate(document)
 
 
 def test_each_function_is_in_an_example():

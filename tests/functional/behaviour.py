@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+import pytest
+
 from tests.functional.cloud import template
 from tests.functional.cluster import DEFAULTS, eventually
 
@@ -26,6 +28,7 @@ class Operations:
         assert stack.ended() == 'DELETE_COMPLETE'
         assert cluster.cloud.by_name(name) == {}
 
+    @pytest.mark.long
     def test_an_update_changes_replaces_adds_and_removes_just_what_it_must(self, cluster, name):
         follows = {'value': {'get_attr': ['changed', 'value']}, 'after': ['changed', 'replaced']}
         first = {'kept': {'value': 'k'}, 'changed': {'value': 'one'}, 'replaced': {'place': 'here'}, 'follows': follows}
@@ -60,6 +63,7 @@ class Operations:
         assert cluster.cloud.values(name) == {'a': 'three', 'b': 'three'}
         assert {each.id for each in cluster.cloud.by_name(name).values()} == {each.id for each in before.values()}
 
+    @pytest.mark.long
     def test_of_updates_at_the_same_time_the_last_accepted_is_what_becomes_real(self, cluster, name):
         def goal(value: str) -> str:
             chain = {f'r{number}': {'value': value, 'after': [f'r{number - 1}']} for number in range(1, 4)}
@@ -87,6 +91,7 @@ class Operations:
         assert wanted['r0'] != 'zero'
         assert cluster.cloud.values(name) == wanted
 
+    @pytest.mark.long
     def test_a_failed_create_keeps_what_was_made_and_can_be_mended(self, cluster, name):
         stack = cluster.create(name, template(good={}, bad={'fail': True}, later={'after': ['bad']}))
         assert stack.ended() == 'CREATE_FAILED'
@@ -96,6 +101,7 @@ class Operations:
         assert stack.ended() == 'UPDATE_COMPLETE'
         assert cluster.cloud.values(name) == {'good': '', 'bad': 'mended', 'later': ''}
 
+    @pytest.mark.long
     def test_a_failed_update_is_rolled_back_where_that_is_wanted(self, cluster, name):
         stack = cluster.create(name, template(a={'value': 'one'}, b={'value': 'one', 'after': ['a']}))
         assert stack.ended() == 'CREATE_COMPLETE'
@@ -106,12 +112,14 @@ class Operations:
         assert cluster.cloud.values(name) == {'a': 'one', 'b': 'one'}
         assert cluster.cloud.by_name(name)['a'].id == before['a'].id
 
+    @pytest.mark.long
     def test_a_failed_create_that_is_rolled_back_leaves_nothing(self, cluster, name):
         goal = template(a={}, b={'fail': True, 'after': ['a']})
         stack = cluster.create(name, goal, disable_rollback=False)
         assert stack.ended() == 'ROLLBACK_COMPLETE'
         assert cluster.cloud.by_name(name) == {}
 
+    @pytest.mark.long
     def test_a_delete_in_the_middle_of_a_create_stops_and_removes_it(self, cluster, name):
         stack = cluster.create(name, template(slow={'until': name}, next={'after': ['slow']}, other={}))
         cluster.called(name, 'slow', 'made')
@@ -129,6 +137,7 @@ class Operations:
         assert stack.ended() == 'ROLLBACK_COMPLETE'
         assert cluster.cloud.values(name) == {'a': 'one', 'b': 'one'}
 
+    @pytest.mark.long
     def test_a_cancelled_update_can_stay_where_it_is_and_be_taken_up_again(self, cluster, name):
         stack = cluster.create(name, template(a={'value': 'one'}, b={'value': 'one', 'after': ['a']}))
         assert stack.ended() == 'CREATE_COMPLETE'
@@ -161,6 +170,7 @@ class Deaths:
         assert cluster.cloud.values(name) == {'held': 'h', 'polled': 'p', 'last': ''}
         assert len(cluster.cloud.journal(name, 'held', 'create')) == 1
 
+    @pytest.mark.long
     def test_a_worker_that_is_told_to_stop_begins_nothing_more(self, cluster, name):
         """It has a backlog, its calls take their time, and no message comes for so long that it would look for work."""
         count = 10 * (len(cluster.workers) + 1)

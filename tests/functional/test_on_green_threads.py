@@ -1,7 +1,11 @@
 """Engines and workers on eventlet."""
 
+import pytest
+
 from tests.functional.behaviour import Deaths, Operations
 
+# With each commit tests/test_concurrency.py covers green threads, in one process.
+pytestmark = pytest.mark.long
 DATABASE = 'postgresql'
 OPTIONS = {'executor': 'eventlet'}
 PROCESSES = {'engines': 1, 'workers': 2}

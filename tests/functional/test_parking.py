@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 from tests.functional.cloud import template
 
 DATABASE = 'mariadb'
@@ -24,6 +26,7 @@ def test_a_parked_action_outlives_the_workers_that_began_it(cluster, name):
     assert len(cluster.cloud.journal(name, 'slow', 'create')) == 1
 
 
+@pytest.mark.long
 def test_more_actions_are_waited_for_than_there_are_threads(cluster, name):
     resources = {f'r{number}': {'until': name} for number in range(40)}
     stack = cluster.create(name, template(**resources))
@@ -36,6 +39,7 @@ def test_more_actions_are_waited_for_than_there_are_threads(cluster, name):
     assert stack.ended() == 'CREATE_COMPLETE'
 
 
+@pytest.mark.long
 def test_a_rollback_goes_on_from_a_parked_action(cluster, name):
     stack = cluster.create(name, template(a={'value': 'one'}))
     assert stack.ended() == 'CREATE_COMPLETE'
@@ -47,6 +51,7 @@ def test_a_rollback_goes_on_from_a_parked_action(cluster, name):
     assert cluster.cloud.values(name) == {'a': 'one'}
 
 
+@pytest.mark.long
 def test_a_parked_action_is_cancelled_like_any_other(cluster, name):
     stack = cluster.create(name, template(a={'value': 'one'}))
     assert stack.ended() == 'CREATE_COMPLETE'
@@ -59,6 +64,7 @@ def test_a_parked_action_is_cancelled_like_any_other(cluster, name):
         cluster.cloud.open(name)
 
 
+@pytest.mark.long
 def test_a_parked_create_is_deleted_at_once(cluster, name):
     stack = cluster.create(name, template(slow={'until': name}, next={'after': ['slow']}))
     cluster.called(name, 'slow', 'made')

@@ -33,6 +33,9 @@ BROKEN = {
 
 SLOW = ('unreachable broker', 'engine')
 
+ENGINE_FIRST = ('unreachable database', 'no schema')
+"""Cases that run for both programs with each commit. They read the configuration by the same code."""
+
 
 def closed_port() -> int:
     """A port at which nobody listens."""
@@ -80,7 +83,12 @@ def run_from_scratch(module: str, *arguments: str, directory) -> subprocess.Comp
 @pytest.mark.parametrize(
     ('what', 'module'),
     # Trying to reach a broker goes on for a while, and is the same for both.
-    [(what, module) for what in BROKEN for module in ('engine', 'worker') if (what, module) != SLOW],
+    [
+        pytest.param(what, module, marks=pytest.mark.long if module == 'engine' and what not in ENGINE_FIRST else ())
+        for what in BROKEN
+        for module in ('engine', 'worker')
+        if (what, module) != SLOW
+    ],
 )
 def test_a_program_that_cannot_start_says_why_in_one_line(tmp_path, what, module):
     broken, code, said = BROKEN[what]

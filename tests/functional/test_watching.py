@@ -104,6 +104,7 @@ def test_a_server_that_is_killed_answers_again(small, name, configured):
     eventually(lambda: not answers(url), 'the server has ended')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('configured', HOW.values(), ids=HOW)
 def test_one_of_two_observers_is_killed_and_the_other_one_goes_on(large, name, configured):
     observed(large, configured)

@@ -126,6 +126,7 @@ def test_an_unknown_constraint_is_a_problem_of_the_template_and_a_similar_name_i
     assert 'Did you mean "net_cidr"?' in str(problem)
 
 
+@pytest.mark.usefixtures('no_plugins')
 def test_a_constraint_whose_service_is_absent_refuses_values_and_names_the_service():
     (problem,) = problems(
         template('nova.keypair'), parameters={'p': 'mine'}, installation=Installation(checks=installed_checks())

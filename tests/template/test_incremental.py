@@ -281,7 +281,12 @@ LINES = [
 ]  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=1500, suppress_health_check=list(HealthCheck))
+@settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=15 * settings.default.max_examples,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_whatever_the_lines_are_it_is_as_if_all_was_read(data):
     """The text before is right; the one after has some lines more, less, or elsewhere."""

@@ -135,7 +135,7 @@ NOTATION = (
 REFUSED_BY_DESIGN = ('cannot be used', 'can be used', 'too much', 'too deeply')
 
 
-@settings(max_examples=1500, deadline=None, derandomize=True)
+@settings(max_examples=15 * settings.default.max_examples, deadline=None, derandomize=True)
 @given(
     st.lists(st.sampled_from(NOTATION), max_size=8).map(''.join), st.lists(st.text('ab0 -]\n', max_size=3), max_size=3)
 )

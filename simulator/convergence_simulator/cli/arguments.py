@@ -20,22 +20,23 @@ from convergence_simulator.stores.storage import in_memory
 from convergence_simulator.world.faults import Faults
 
 SEEDS = range(100)
-"""The seeds of a call that names none."""
+"""The seeds that are used if the command line names none."""
 FOREVER = range(10**9)
 SERVERS = ('postgresql', 'mariadb')
-"""Stores that are database servers."""
+"""The stores that are database servers."""
 URL_VARIABLE = 'CONVERGENCE_SIMULATE_DATABASE_URL'
-"""Environment variable with the URL of the database for simulations: it may hold a password."""
+"""Environment variable with the URL of the database for simulations. The URL may contain a password."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulateOptions:
-    """What is to be done.
+    """The options of a call.
 
-    :param order: run in order; `seeds` also (or only) under these seeds.
-    :param alternate: whether every other seed has no faults.
-    :param time_s: how long to go on, in seconds; None: until everything was run once.
-    :param story: the form in which stories are told, also of runs in which nothing failed; None: of failures, in all.
+    :param order: run in order. With `seeds`, run under these seeds, too.
+    :param alternate: True to run every other seed without faults.
+    :param time_s: duration of all runs in seconds, or None to run everything once.
+    :param story: the form in which the story of each run is printed. With None, the story of a failure is printed in
+        all forms, and no other.
     """
 
     paths: tuple[Path, ...]
@@ -57,7 +58,7 @@ class SimulateOptions:
     transport_url: str = ''
 
     def settings(self, plan: RunPlan) -> list[str]:
-        """The arguments that make a plan, as far as it differs from the usual one."""
+        """The arguments of a plan that differ from the defaults."""
         usual, faults = RunPlan(), plan.faults
         given = {
             '--store': (self.store, 'memory'),
@@ -88,9 +89,9 @@ def _grain(plan: RunPlan) -> Grain:
 
 
 def parse(argv: Sequence[str] | None) -> SimulateOptions:
-    """Read the command line.
+    """Parse the command line.
 
-    :raises SystemExit: it is wrong (2), or asks for help (0).
+    :raises SystemExit: it is wrong (code 2), or requests the help (code 0).
     """
     parser = _parser()
     given = parser.parse_args(argv)
@@ -98,7 +99,7 @@ def parse(argv: Sequence[str] | None) -> SimulateOptions:
     given.paths += [Path(f'tree:{number}') for number in given.trees]
     given.paths += [Path(f'storm:{number}') for number in given.storms]
     if not given.paths:
-        parser.error('there is nothing to run: name files or directories, or ask for --random programs')
+        parser.error('nothing to run: name files or directories, or use --random')
     _require_server(parser, given)
     explore = bool(given.explore)
     grain = Grain(given.grain or (Grain.TRANSACTION if explore else Grain.STEP))
@@ -153,7 +154,7 @@ def _faults(given: argparse.Namespace) -> Faults:
 
 
 def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
-    """On a server there is no order, and nothing that is simulated can be taken away but messages and processes."""
+    """Refuse options that a database server cannot have: an order of events, and most faults."""
     if given.store not in SERVERS:
         return
     if not given.database_url:
@@ -172,7 +173,9 @@ def _require_server(parser: argparse.ArgumentParser, given: argparse.Namespace) 
         'grain',
     ):
         if getattr(given, option):
-            parser.error(f'--{option.replace("_", "-")} cannot be had on a server: use --store memory or sqlite')
+            parser.error(
+                f'--{option.replace("_", "-")} cannot be used on a database server: use --store memory or sqlite'
+            )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -180,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Run scenarios on the real engine under every order of events. Without a mode: in order, then '
         f'under the seeds {SEEDS.start}:{SEEDS.stop}.',
-        epilog='Exit code: 0 everything held, 1 a rule was broken, 2 wrong command line, 130 interrupted.',
+        epilog='Exit code: 0 all runs passed, 1 a rule was broken, 2 wrong command line, 130 interrupted.',
     )
     parser.add_argument('paths', nargs='*', type=Path, metavar='FILE-OR-DIRECTORY')
     _add_modes(parser.add_argument_group('mode, one of'))
@@ -191,10 +194,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_modes(group: argparse._ArgumentGroup) -> None:
     modes = group.add_mutually_exclusive_group()
-    modes.add_argument('--order', action='store_true', help='run one event at a time, as the prototype did')
+    modes.add_argument('--order', action='store_true', help='run one event at a time, in order')
     modes.add_argument('--seed', type=_natural, metavar='N', help='run the random schedule of this seed')
     modes.add_argument('--seeds', type=_range, metavar='A:B', help='run the random schedules of seeds A to B - 1')
-    modes.add_argument('--explore', action='store_true', help='run every schedule, no state twice, up to a bound')
+    modes.add_argument('--explore', action='store_true', help='run every schedule up to a bound, each state once')
     modes.add_argument('--schedule', type=_schedule, metavar='LIST', help='run one schedule, as a failure prints it')
     modes.add_argument('--real', action='store_true', help='run on real processes, a broker and a database')
 
@@ -224,14 +227,14 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
         type=_range,
         default=range(0),
         metavar='A:B',
-        help='also random programs, numbers A to B - 1; random:N names one of them',
+        help='run random programs, too, numbers A to B - 1; random:N names one of them',
     )
     group.add_argument(
         '--trees',
         type=_range,
         default=range(0),
         metavar='A:B',
-        help='also random programs about nested stacks; tree:N names one of them',
+        help='run random programs about nested stacks, too; tree:N names one of them',
     )
     _add_stores(group)
     group.add_argument('--engines', type=_positive, metavar='N', help='engine processes (2; explore: 1)')
@@ -239,7 +242,7 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         '--grain',
         choices=[grain.value for grain in Grain],
-        help='processes take turns at every step (default), or only between transactions (default of --explore)',
+        help='processes take turns at each step (default), or between transactions only (default of --explore)',
     )
     group.add_argument(
         '--threads', type=_positive, default=RunPlan().threads, metavar='N', help='threads per worker (8)'
@@ -255,7 +258,9 @@ def _add_settings(group: argparse._ArgumentGroup) -> None:
     group.add_argument('--time', type=_seconds, metavar='S', help='run further seeds for S seconds')
     group.add_argument('--jobs', type=_positive, default=1, metavar='N', help='processes that share the seeds')
     group.add_argument('--story', choices=[form.value for form in Form], help='print the story of the run in this form')
-    group.add_argument('--states', type=_positive, default=20_000, metavar='N', help='most states of --explore')
+    group.add_argument(
+        '--states', type=_positive, default=20_000, metavar='N', help='maximum number of states of --explore'
+    )
     group.add_argument(
         '--choices', type=_positive, default=10_000, metavar='N', help='explore departures at the first N choices only'
     )
@@ -283,7 +288,7 @@ def _add_faults(group: argparse._ArgumentGroup) -> None:
         type=_natural,
         default=Faults().most_crashes,
         metavar='N',
-        help='most crashes in one run; also most freezes and most outages (3)',
+        help='maximum number of crashes in one run, and of freezes, and of outages (3)',
     )
 
 
@@ -293,7 +298,7 @@ def _add_stores(group: argparse._ArgumentGroup) -> None:
         type=_range,
         default=range(0),
         metavar='A:B',
-        help='also storms: random programs with many operations at a time; storm:N names one of them',
+        help='run storms, too: random programs with many operations at a time; storm:N names one of them',
     )
     group.add_argument(
         '--store',
@@ -323,7 +328,7 @@ def _natural(text: str) -> int:
 
 def _positive(text: str) -> int:
     if (number := _natural(text)) < 1:
-        raise argparse.ArgumentTypeError('at least 1 is needed')
+        raise argparse.ArgumentTypeError('the number must be at least 1')
     return number
 
 

@@ -13,9 +13,9 @@ from convergence_simulator.runs.batch import Chunk, Tally
 
 
 def in_processes(work: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Tally]]:
-    """Run chunks in `jobs` processes; what came of them, in the order of the chunks.
+    """Run chunks in `jobs` processes, and return their results in the order of the chunks.
 
-    Little more is taken from `work` than can be begun: it may decide late what is still worth running.
+    It takes only a few more chunks from `work` than it can start, so that `work` can decide late which runs are useful.
     """
     waiting: deque[tuple[Chunk, AsyncResult[Tally]]] = deque()
     with multiprocessing.get_context('spawn').Pool(jobs, _prepare) as pool:
@@ -33,6 +33,6 @@ def _next(waiting: deque[tuple[Chunk, AsyncResult[Tally]]]) -> tuple[Chunk, Tall
 
 
 def _prepare() -> None:
-    """Ctrl-C reaches every process of a terminal, the first one ends the others; and nobody wants a log of these."""
+    """Ignore Ctrl-C, because a terminal sends it to all processes and the first one ends the others. Write no log."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)

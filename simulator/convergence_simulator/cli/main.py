@@ -1,11 +1,11 @@
-"""``convergence-simulate``: run scenarios under every order of events, and show what goes wrong.
+"""``convergence-simulate``: run scenarios under every order of events, and report failures.
 
 Exit codes:
 
-* 0: everything held.
-* 1: a rule was broken in some run; standard output says in which, how to repeat it, and what happened.
-* 2: the command line is wrong, or a file is no scenario.
-* 130: interrupted; what ran until then is summed up.
+* 0: all runs passed.
+* 1: a run broke a rule. Standard output names the run, the command to repeat it, and its story.
+* 2: the command line is wrong, or a file is not a scenario.
+* 130: interrupted. Standard output sums up the runs until then.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from convergence_simulator.world.faults import Faults
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 MOST_REPORTS = 5
-"""Failures that are examined; further ones are only counted."""
+"""Maximum number of failures that are examined. Further ones are only listed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the exit code."""
+    """Run the program, and return the exit code."""
     options = parse(argv)
     before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)  # what is simulated logs as if it were real
+    logging.disable(logging.CRITICAL)  # the simulated processes log like real ones
     console = Console(highlight=False, markup=False, soft_wrap=True)
     try:
         return Simulation(options, find(options.paths), console).run()
@@ -67,10 +67,10 @@ class Simulation:
         self._broken: dict[str, tuple[Path, RunPlan, Verdict, bool]] = {}
 
     def run(self) -> int:
-        """Do what the options say; the exit code."""
+        """Do the work that the options describe, and return the exit code."""
         options, code = self._options, OK
         for path in self._paths:
-            load(path)  # what is no scenario is told before anything runs
+            load(path)  # reports an invalid scenario before the first run
         try:
             if options.real:
                 return self._real()
@@ -98,7 +98,7 @@ class Simulation:
     # --- ways to run ------------------------------------------------------------------------------------------
 
     def _once(self, plan: RunPlan, choices: Choices, *, by_seed: bool) -> int:
-        """One run of each scenario, with its story where that is wanted or where it fails."""
+        """Run each scenario once. Print the story if the options request it or the run fails."""
         seed = self._options.seed or 0
         for path in self._paths:
             again = Choices(seed) if by_seed else Choices(script=self._options.schedule or (), then_first=True)
@@ -115,11 +115,11 @@ class Simulation:
         return FAILED if self._broken else OK
 
     def _order(self) -> None:
-        # In order there are no accidents: each scenario counts on so many messages.
+        # A run in order has no accidents, because its scenario expects a certain number of messages.
         plan = replace(self._options.plan, mode=Mode.ORDER, faults=Faults())
         for path in self._paths:
             if number_of(path) is not None:
-                continue  # programs that nobody has written count on no order
+                continue  # generated programs do not depend on an order
             verdict, run = execute(load(path), plan, Choices())
             self._tally.add(tally_of(verdict, run))
             if verdict.error:
@@ -185,7 +185,7 @@ class Simulation:
         self._broken.setdefault(path.stem, (path, plan, verdict, by_seed))
 
     def _report(self) -> Iterator[str]:
-        """Each scenario that failed: the first ones with all that can be said."""
+        """The failed scenarios, the first of them with all details."""
         forms = [self._options.story] if self._options.story is not None else list(Form)
         for number, (path, plan, verdict, by_seed) in enumerate(self._broken.values()):
             if number >= MOST_REPORTS:

@@ -1,6 +1,6 @@
-"""An engine or a worker whose only resource types are the simulated ones: ``convergence-simulate --real`` starts these.
+"""An engine or a worker with only the simulated resource types: ``convergence-simulate --real`` starts these.
 
-Not a program for anybody else: no other process ever knows the simulated types.
+No other use makes sense, because no other process knows the simulated types.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from convergence.cmd.wiring.parts import Parts
 
 REALITY = 'CONVERGENCE_SIMULATED_REALITY'
-"""Environment variable with the path of the file in which the simulated cloud is kept."""
+"""Environment variable with the path of the file that contains the simulated cloud."""
 
 
 def open_parts(settings: Settings) -> Parts:
     """Connect to database and broker, with the simulated types.
 
-    :raises OperatorError: one of them cannot be used.
+    :raises OperatorError: database or broker cannot be used.
     """
     from convergence.cmd.wiring.database import open_database
     from convergence.cmd.wiring.parts import Parts, open_transport
@@ -36,7 +36,8 @@ def open_parts(settings: Settings) -> Parts:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the exit code. The first argument says what it is, the others are those of every program."""
+    """Run an engine or a worker, as the first argument says, and return its exit code. The other arguments are those of
+    every program."""
     kind, *arguments = sys.argv[1:] if argv is None else argv
     program = engine.main if kind == 'engine' else worker.main
     return program(arguments, open_parts)

@@ -1,4 +1,4 @@
-"""How far ``convergence-simulate`` is: a bar on a terminal, now and then a line elsewhere."""
+"""The progress of ``convergence-simulate``: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ LINE_EVERY_S = 10.0
 class RunProgress:
     """A context in which progress is shown.
 
-    :param time_s: how long it will take; None: until `total` is reached.
-    :param total: runs, or states, that there will be at most.
+    :param time_s: the duration of all runs in seconds, or None if `total` is the end.
+    :param total: maximum number of runs or states.
+    :param name: the unit of `total`.
     """
 
     def __init__(self, console: Console, time_s: float | None, total: int, name: str = 'runs') -> None:
@@ -47,13 +48,13 @@ class RunProgress:
             self._bar.stop()
 
     def show(self, tally: Tally) -> None:
-        """So many runs have been made."""
+        """Show the number of runs so far."""
         spent_s = time.monotonic() - self._began
         figures = f'{tally.runs} runs, {tally.runs / spent_s:.0f} runs/s' if spent_s else f'{tally.runs} runs'
         self._update(spent_s if self._time_s is not None else tally.runs, figures)
 
     def explored(self, found: Explored) -> None:
-        """So many states have been seen."""
+        """Show the number of states so far."""
         self._update(found.states, f'{found.states} states, {found.runs} runs')
 
     def _update(self, completed: float, figures: str) -> None:

@@ -30,7 +30,7 @@ STOP_S = 30.0
 
 
 def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., None]) -> bool:
-    """Run scenarios on real processes; whether anything failed.
+    """Run scenarios on real processes, and return True if any of them failed.
 
     :raises OperatorError: database or broker cannot be used.
     """
@@ -38,7 +38,7 @@ def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., 
     with _installation(options) as installation:
         for path in paths:
             installation.reality.clear()
-            # A project of its own: every scenario may call its stacks as it likes.
+            # Each scenario has a project of its own, so that stack names do not collide.
             context = RequestContext(project_id=str(uuid.uuid4()), user_id='simulated', overwrite=False)
             run = RealRun(load(path), replace(installation, context=context))
             verdict = run.execute()
@@ -54,7 +54,7 @@ def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., 
 
 @contextlib.contextmanager
 def _installation(options: SimulateOptions) -> Iterator[RealInstallation]:
-    """An installation for as long as the context lasts."""
+    """An installation that runs as long as the context."""
     with tempfile.TemporaryDirectory(prefix='simulated-') as name:
         directory = Path(name)
         sections = {

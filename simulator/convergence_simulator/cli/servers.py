@@ -28,14 +28,14 @@ MARIADB = 'mysql'
 
 @dataclass(frozen=True, slots=True)
 class SimulationDatabase:
-    """A database for simulations alone, empty but for the schema."""
+    """A database that only simulations use. It contains nothing but the schema."""
 
     database: Database
 
     def run(self, scenario: Scenario, plan: RunPlan, seed: int, *, limit_s: float = 60.0) -> tuple[Verdict, list[str]]:
-        """One run; what came of it, and the verbs that were left out.
+        """Run a scenario once, and return the result and the skipped verbs.
 
-        :param limit_s: after so long without coming to rest the run has failed.
+        :param limit_s: maximum duration of the run in seconds. A longer run has failed.
         """
         clear(Store(self.database))
         order = Order(seed, plan.faults, plan.engines, plan.workers, plan.threads, plan.max_inline_nodes, plan.window)
@@ -50,15 +50,15 @@ class SimulationDatabase:
 
 @contextmanager
 def server(kind: str, url: str) -> Iterator[SimulationDatabase]:
-    """The database at a URL, emptied afterwards.
+    """The database at a URL. It is emptied afterwards.
 
-    :raises ConfigurationError: it is of another kind, or there are stacks in it.
-    :raises DatabaseUnavailable: it does not answer.
+    :raises ConfigurationError: the database is of another kind, or contains stacks.
+    :raises DatabaseUnavailable: the database does not answer.
     """
     database = connect(url, pool_size=CONNECTIONS)
     try:
         if database.dialect.name not in (kind, {'mariadb': MARIADB}.get(kind)):
-            raise errors.ConfigurationError(f'--database-url is not that of a {kind} server, as --store says')
+            raise errors.ConfigurationError(f'--database-url does not name a {kind} server, as --store requires')
         if migration.version(database) != migration.newest():
             migration.sync(database)
         if not is_empty(database):
@@ -75,9 +75,10 @@ def server(kind: str, url: str) -> Iterator[SimulationDatabase]:
 
 
 def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., None]) -> bool:
-    """Run scenarios under their seeds; whether anything failed.
+    """Run scenarios under their seeds, and return True if any of them failed.
 
-    :raises ConfigurationError: the database cannot be used; `DatabaseUnavailable`: it does not answer.
+    :raises ConfigurationError: the database cannot be used.
+    :raises DatabaseUnavailable: the database does not answer.
     """
     seeds = range(options.seed, options.seed + 1) if options.seed is not None else options.seeds or range(1)
     ends = None if options.time_s is None else time.monotonic() + options.time_s
@@ -94,7 +95,10 @@ def run_all(options: SimulateOptions, paths: Sequence[Path], say: Callable[..., 
                 if verdict.error:
                     broken.add(path)
                     say(f'FAILED  {verdict.scenario}, {verdict.rule}, seed {seed}, on {options.store}')
-                    say(f'  {verdict.error}', f'  again, with luck: {_again(options, path, plan, seed)}')
+                    say(
+                        f'  {verdict.error}',
+                        f'  try again with (the run may differ): {_again(options, path, plan, seed)}',
+                    )
                 elif len(seeds) == 1:
                     told = f'; left out: {", ".join(sorted(set(left_out)))}' if left_out else ''
                     say(f'ok      {verdict.scenario}, on {options.store}, {verdict.seconds:.1f} s{told}')

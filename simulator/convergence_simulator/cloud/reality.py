@@ -218,7 +218,7 @@ class Reality:
             case Mishap.FAILS:
                 raise FinalFailure(f'{question} of {name} fails')
             case Mishap.RAISES:
-                raise SystemExit(f'{question} of {name} raises something unheard of')
+                raise SystemExit(f'{question} of {name} raises an unexpected exception')
             case Mishap.BUSY:
                 raise TransientFailure(f'{name} is too busy for {question}')
             case Mishap.LIES:

@@ -109,7 +109,7 @@ class Thing(AtRest):
         self._reality.pause('updated')
         self._linger(call, mishap)
         if mishap is Mishap.REFUSES_AFTERWARDS:
-            raise ReplacementNeeded(f'{call.name} was changed, and cannot be changed in place all the way')
+            raise ReplacementNeeded(f'{call.name} was changed in part, but the rest cannot be changed in place')
         return self._end(call, mishap, thing.id)
 
     @override
@@ -199,7 +199,7 @@ class Thing(AtRest):
         if mishap is Mishap.FAILS:
             raise FinalFailure(f'{action} of {call.name} fails')
         if mishap is Mishap.RAISES:
-            raise SystemExit(f'{action} of {call.name} raises something unheard of')
+            raise SystemExit(f'{action} of {call.name} raises an unexpected exception')
         if mishap is Mishap.BUSY:
             raise TransientFailure(f'{call.name} is busy')
         if mishap is Mishap.NEEDS_REPLACEMENT and not self._reality.behaviours[call.name].takes_s:

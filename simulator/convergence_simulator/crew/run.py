@@ -131,7 +131,7 @@ class CrewRun(PlayedRun):
             if not self._user.turned_away:
                 return
             if time.monotonic() > ends:
-                raise Violation('liveness', f'{call.verb} of {call.arguments[0]} is put off for {self._limit_s:g} s')
+                raise Violation('liveness', f'{call.verb} of {call.arguments[0]} was postponed for {self._limit_s:g} s')
             self._look()  # the obstacle may be a resource that waits for this user
             time.sleep(AGAIN_S)
             call = replace(call, again=True)

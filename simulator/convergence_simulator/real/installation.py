@@ -112,7 +112,7 @@ class RealUser:
                 case 'refuses':
                     self._is_refused(*call.arguments)
                 case _:
-                    raise AssertionError(f'no verb {call.verb}')
+                    raise AssertionError(f'unknown verb {call.verb}')
         except (errors.NotSupported, errors.EntityNotFound):
             if call.verb not in ('cancel', 'cancel_patiently', 'cancel_and_roll_back', 'delete_stack'):
                 raise

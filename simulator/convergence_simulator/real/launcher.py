@@ -107,7 +107,9 @@ class LaunchedProcess:
             if not self.running() and not self.is_ready(times):
                 raise MessagingUnavailable(f'{self.module} has ended instead of starting:\n{self.text()}')
             if time.monotonic() > ends:
-                raise MessagingUnavailable(f'{self.module} is not at work after {LIMIT_S:g} s:\n{self.text()}')
+                raise MessagingUnavailable(
+                    f'{self.module} has not reported that it works after {LIMIT_S:g} s:\n{self.text()}'
+                )
             time.sleep(LOOK_S)
 
     def send(self, number: signal.Signals) -> None:

@@ -220,7 +220,10 @@ class InvariantChecker:
         is_up = given is not None and given.template_id == good
         earlier = self.good_before.get(traversal.stack_id) if is_up else good
         if traversal.action is Action.ROLLBACK and traversal.template_id not in (good, earlier):
-            self.note('rollback', f'the rollback goes to template {traversal.template_id}, but {good} was last up')
+            self.note(
+                'rollback',
+                f'the rollback goes to template {traversal.template_id}, but the last completed goal was {good}',
+            )
 
     def _in_service(self, step: Transition, effect: effects.FinishNode) -> None:
         node = step.tables.node[effect.traversal_id][effect.number]

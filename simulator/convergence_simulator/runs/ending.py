@@ -65,7 +65,7 @@ class FinalComparison:
 
         :raises Violation: a stack differs.
         """
-        self._set_aside_what_nobody_can_know()
+        self._set_aside_untracked()
         # Changes by an outsider that no engine has to repair are ignored.
         self._left = self.world.reality.as_left([key for _, key in harmed_rows(self.world)])
         newest = {self.user.ids[name]: name for name in self.user.stacks if name in self.user.ids}
@@ -90,7 +90,7 @@ class FinalComparison:
         rows = self.world.store.tables.resources_of(stack.id)
         return any(row.type in ADDRESSED and row.status_reason == LATE for row in rows)
 
-    def _set_aside_what_nobody_can_know(self) -> None:
+    def _set_aside_untracked(self) -> None:
         """Remove objects that no live process can know from the comparison.
 
         They were created late for a stack that is gone, or the processes that knew them died before they reported them.

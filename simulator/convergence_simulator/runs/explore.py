@@ -26,8 +26,8 @@ from convergence_simulator.world.choices import Choices
 class Grain(StrEnum):
     """The steps between which other fibers may run.
 
-    * `TRANSACTION`: between transactions and calls to the cloud. This is enough if transactions are atomic. * `STEP`:
-    also inside transactions, at each lock, and before and after each message.
+    * `TRANSACTION`: between transactions and calls to the cloud. This is enough if transactions are atomic.
+    * `STEP`: also inside transactions, at each lock, and before and after each message.
     """
 
     TRANSACTION = 'transaction'

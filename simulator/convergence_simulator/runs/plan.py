@@ -12,10 +12,10 @@ from convergence_simulator.world.faults import Faults
 
 
 class Mode(StrEnum):
-    """How a run chooses its next event.
+    """The way in which a run chooses its next event.
 
-    * `ORDER`: one queued call or one message at a time; each is finished before the next, as in the prototype. *
-    `SEEDED`: any possible event, at random; processes pause at every point.
+    * `ORDER`: one queued call or one message at a time; each is finished before the next, as in the prototype.
+    * `SEEDED`: any possible event, at random; processes pause at every point.
     """
 
     ORDER = 'ORDER'

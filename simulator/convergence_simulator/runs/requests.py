@@ -57,7 +57,7 @@ def request(user: User, engine: AnEngine, call: QueuedCall) -> None:
             case 'adopt_stack':
                 _adopt(user, engine, name)
             case _:
-                raise AssertionError(f'no verb {call.verb}')
+                raise AssertionError(f'unknown verb {call.verb}')
 
 
 def _restore(user: User, engine: AnEngine, name: str) -> None:
@@ -82,9 +82,8 @@ def _abandon(user: User, engine: AnEngine, name: str) -> None:
         return
     goal = user.stacks[name].goal
     is_whole = stack.status is Status.COMPLETE and stack.action in (Action.CREATE, Action.UPDATE)
-    if (
-        is_whole and goal is not None and all(type_name_of(kind) not in WITHOUT_ID for kind in _kinds(goal))
-    ):  # saved before the request: the engine may die before it answers
+    if is_whole and goal is not None and all(type_name_of(kind) not in WITHOUT_ID for kind in _kinds(goal)):
+        # The export is saved before the request, because the engine may die before it answers.
         user.left[name] = (engine.parts.abandonment.export_stack(Context(), user.identity(name)), goal)
     engine.parts.abandonment.abandon_stack(Context(), user.identity(name))
     user.wants(name, None)

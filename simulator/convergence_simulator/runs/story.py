@@ -22,8 +22,8 @@ ROWS, CLOUD = 'rows', 'cloud'
 class Manner(StrEnum):
     """Kind of a step of a story.
 
-    * `ASKS`: a process sends a request. `DELIVERS`: a message arrives. `COMMITS`: a transaction was committed. *
-    `ACTS`: an object changes. `SUFFERS`: a fault.
+    * `ASKS`: a process sends a request. `DELIVERS`: a message arrives. `COMMITS`: a transaction was committed.
+    * `ACTS`: an object changes. `SUFFERS`: a fault.
     """
 
     ASKS = 'ASKS'

@@ -74,9 +74,8 @@ def all_rows(store: Store) -> Tables:
 @contextmanager
 def _at_one_moment(store: Store) -> Iterator[Any]:
     """Open a connection whose statements all see the same state of the rows."""
-    if (
-        store.engine.dialect.name == 'sqlite'
-    ):  # on SQLite a transaction does so anyway, and a transaction that may write blocks all others
+    if store.engine.dialect.name == 'sqlite':
+        # Each transaction of SQLite sees one state, and one that may write would block all others.
         with store.reading() as connection:
             yield connection
         return

@@ -41,7 +41,7 @@ def meddle(world: World) -> bool:
     pick = world.choices.pick
     thing, harm = things[pick(len(things))], tuple(Harm)[pick(len(Harm))]
     keeps = harm is Harm.CHANGED and not pick(KEEPS)
-    world.watch.story('somebody', f'harms {thing.id}: {harm}{" again and again" if keeps else ""}', '')
+    world.watch.story('outsider', f'harms {thing.id}: {harm}{" again and again" if keeps else ""}', '')
     world.reality.harm(thing, harm)
     if keeps:
         world.reality.harmed_again[thing.name, thing.kind] = harm
@@ -51,7 +51,7 @@ def meddle(world: World) -> bool:
 def harm_all(world: World, name: str, harm: Harm, again: bool) -> None:
     """Change the objects of a resource, and with `again` change them again after each repair."""
     for thing in world.reality.resources_by_logical_name(name).values():
-        world.watch.story('somebody', f'harms {thing.id}: {harm}', '')
+        world.watch.story('outsider', f'harms {thing.id}: {harm}', '')
         world.reality.harm(thing, harm)
         if again:
             world.reality.harmed_again[thing.name, thing.kind] = harm

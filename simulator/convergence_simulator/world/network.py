@@ -11,7 +11,7 @@ from typing_extensions import override
 if TYPE_CHECKING:
     from convergence_simulator.world.world import World
 
-LOST = 'nobody'
+LOST = '(lost)'
 """Recipient of a lost message in a story."""
 
 

@@ -1,4 +1,4 @@
-"""Fixtures and rules for all tests.
+"""Fixtures and rules for all tests, those of the simulator and of the plugins included.
 
 `database_url` gives an empty database of each kind in turn, `rabbit_url` a broker, `exchange` a name nobody else uses.
 Tests run in a shuffled order, always the same one: ``--order-seed=7`` (or ``random``) gives another.
@@ -15,8 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, settings
 from oslo_context import context as request_context
+from stevedore.extension import ExtensionManager
 
 from convergence import logs
+from convergence.resources.custom import installed_checks
 from tests.services import SERVICES, service, unique_name
 
 DATABASES = ('sqlite', 'postgresql', 'mariadb')
@@ -48,6 +50,34 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """Show how to repeat this order."""
     return f'order: --order-seed={config.stash[_order_seed]}'
+
+
+MARIADB_TOO = (
+    'tests/contract/test_store_effects',
+    'tests/contract/test_store_races',
+    'tests/contract/test_store_following',
+    'tests/contract/test_store_free_nodes',
+    'tests/contract/test_store_sql',
+    'tests/contract/test_store_older_state',
+    'tests/contract/test_guards',
+    'tests/contract/test_many_rows',
+    'tests/contract/test_connections',
+    'tests/contract/test_statement_batch',
+    'tests/db/',
+    'tests/cmd/',
+)
+"""Modules whose tests run on MariaDB with each commit as well: locks, guards, races, batches, outages, migrations.
+
+Elsewhere PostgreSQL stands for both servers, and the test on MariaDB has the mark ``long``.
+"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test on MariaDB as long, except in the modules of `MARIADB_TOO`."""
+    call = getattr(item, 'callspec', None)
+    if call and 'mariadb' in call.params.values() and not item.nodeid.startswith(MARIADB_TOO):
+        item.add_marker(pytest.mark.long)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -176,3 +206,16 @@ def rabbit_url() -> str:
 def exchange() -> str:
     """A name for an exchange, topic or queue that no other test uses."""
     return unique_name()
+
+
+@pytest.fixture
+def no_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hide the manifests and constraints of plugins, which this environment may have."""
+    listed = ExtensionManager.list_entry_points
+    own = 'convergence.resource_types'
+    monkeypatch.setattr(
+        ExtensionManager, 'list_entry_points', lambda manager: listed(manager) if manager.namespace == own else []
+    )
+    installed_checks.cache_clear()
+    yield
+    installed_checks.cache_clear()
