@@ -160,10 +160,7 @@ class CountEvent:
 
 @dataclass(frozen=True, slots=True)
 class TellParent:
-    """Count the end of a nested stack's operation as an event of the resource whose object the stack is.
-
-    After the commit the process dispatches the ready nodes of the parent stack for that resource.
-    """
+    """Count the end of a nested stack's operation as an event of its parent resource, and dispatch the ready nodes."""
 
     resource_id: str
 

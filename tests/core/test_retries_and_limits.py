@@ -178,7 +178,7 @@ def test_what_kills_every_worker_that_looks_at_a_resource_fails_too():
     """No action of the resource: it stays what it is, and is looked at again by the next operation."""
     unread = replace(MADE, output=None, crash_count=MAX_CRASHES)
     failed = replace(MADE, status=Status.FAILED, crash_count=MAX_CRASHES)
-    for row, doing in ((unread, 'reading its attributes'), (failed, 'looking at it')):
+    for row, doing in ((unread, 'reading its attributes'), (failed, 'comparing it with its record')):
         decision = begin(node_view(resource=row), worker(), wants(Change.NONE))
         assert decision.verdict.step is Step.FAIL
         assert changes(decision) == {'crash_count': 0}
