@@ -82,6 +82,16 @@ def proof_of(signature: str) -> str:
     return hashlib.sha256(signature.encode(errors='replace')).hexdigest()
 
 
+def server_proof(secret: str, nonce: str, url: str) -> str:
+    """Return the proof that a server knows the secret of its start.
+
+    :param nonce: chosen by the client.
+    :param url: the address at which the server listens. With it in the proof, no other address can relay the proof.
+    """
+    text = f'convergence-server\n{nonce}\n{url}'
+    return hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
 def key_in(data: Mapping[str, Any]) -> str | None:
     """Return the key in the private data of a resource, or None if it has none."""
     key = data.get(KEY)

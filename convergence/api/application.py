@@ -48,6 +48,7 @@ class ApplicationOptions:
     :param hosts: names and addresses under which the API is known, besides those of this machine for itself.
     :param max_body_bytes: largest body of a request.
     :param token: that requests must carry if `authentication` is `NOAUTH`; empty: none.
+    :param prove: returns the proof of identity for a nonce; None: this server proves nothing.
     """
 
     authentication: Authentication = Authentication.NOAUTH
@@ -55,6 +56,7 @@ class ApplicationOptions:
     max_body_bytes: int = 8 * 1024 * 1024
     token: str = field(default='', repr=False)
     hosts: tuple[str, ...] = ()
+    prove: Callable[[str], str] | None = field(default=None, repr=False)
 
 
 class Application:
@@ -178,10 +180,14 @@ class Application:
             response.content_type = 'application/json'
             response.text = openapi.text(self._base(request).removesuffix('/v1'))
 
+        def proven(request: falcon.Request, response: falcon.Response) -> None:
+            discovery.write(response, *discovery.proof(self._options.prove, request.get_param('nonce') or ''))
+
         for path in ('/', '/versions', '/v1', '/v1/'):
             self._falcon.add_route(path, _Resource({'GET': versions}))
         self._falcon.add_sink(versions, _OTHER_VERSION)
         self._falcon.add_route('/openapi.json', _Resource({'GET': described}))
+        self._falcon.add_route(discovery.PROOF, _Resource({'GET': proven}))
         self._falcon.add_route('/healthcheck', _Resource({'GET': healthy}))
         for name, probe in (('live', health.live), ('ready', health.ready), ('progress', health.progress)):
             self._falcon.add_route(f'/health/{name}', _Resource({'GET': _probe(probe)}))

@@ -1,10 +1,11 @@
-"""Public answers: the version of the API, and the health of the installation."""
+"""Public answers: the version of the API, the identity of the server, and the health of the installation."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -13,12 +14,17 @@ from oslo_context.context import RequestContext
 
 from convergence import errors
 from convergence.api.calls import Engine
+from convergence.api.faults import bad_request
 from convergence.api.identity import new_request_id
 from convergence.documents import AnyJson
 
 LOG = logging.getLogger(__name__)
 
 VERSION = 'v1.0'
+PROOF = '/proof'
+"""Path at which a server proves its identity."""
+NONCE = '[0-9a-f]{32,128}'
+_NONCE = re.compile(NONCE, re.ASCII)
 
 
 def versions(base: str) -> dict[str, Any]:
@@ -27,6 +33,22 @@ def versions(base: str) -> dict[str, Any]:
     :param base: URL of the API with its version.
     """
     return {'versions': [{'id': VERSION, 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': f'{base}/'}]}]}
+
+
+def proof(prove: Callable[[str], str] | None, nonce: str) -> tuple[HTTPStatus, Mapping[str, Any]]:
+    """Prove the identity of the server. A client sends no token before it has seen the proof.
+
+    The answer reveals nothing to a caller without the secret of this start.
+
+    :param prove: returns the proof for a nonce; None: the server proves nothing.
+    :raises HttpProblem: 400 for an invalid nonce.
+    :raises falcon.HTTPRouteNotFound: the server proves nothing.
+    """
+    if prove is None:
+        raise falcon.HTTPRouteNotFound
+    if _NONCE.fullmatch(nonce) is None:
+        raise bad_request('nonce must have 32 to 128 lower-case hexadecimal digits.')
+    return HTTPStatus.OK, {'proof': prove(nonce)}
 
 
 class Probes:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from convergence import __version__
 from convergence.api import queries
+from convergence.api.discovery import NONCE, PROOF
 from convergence.api.faults import reason
 from convergence.api.routes import ROUTES, Access, Body, Route
 from convergence.documents import Document
@@ -73,6 +74,36 @@ _ERROR: Document = {
 }
 
 
+_PROOF_OPERATION: Document = {
+    'operationId': 'prove_identity',
+    'summary': 'Prove to the account that started this server that it is this server. Other servers answer 404.',
+    'tags': ['server'],
+    'security': [{}],
+    'parameters': [
+        {
+            'name': 'nonce',
+            'in': 'query',
+            'required': True,
+            'schema': {'type': 'string', 'pattern': f'^{NONCE}$'},
+        }
+    ],
+    'responses': {
+        '200': {
+            'description': 'OK',
+            'content': {
+                'application/json': {
+                    'schema': {
+                        'type': 'object',
+                        'required': ['proof'],
+                        'properties': {'proof': {'type': 'string', 'pattern': '^[0-9a-f]{64}$'}},
+                    }
+                }
+            },
+        }
+    },
+}
+
+
 def describe(url: str) -> Document:
     """Return the document.
 
@@ -92,6 +123,7 @@ def _fixed() -> Document:
     paths: dict[str, Document] = {}
     for route in ROUTES:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
+    paths[PROOF] = {'get': _PROOF_OPERATION}
     failure = {'$ref': '#/components/responses/Failure'}
     for path in paths.values():
         for operation in path.values():

@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from convergence import __version__
 from convergence.cli.connection import local_servers
@@ -45,11 +46,13 @@ def build(settings: Settings) -> ProgramService:
         return Together(embedded, *observers)
     transport = embedded.parts.transport
     issuer = issuer_of(settings, seal_of(embedded.parts.store.engine.dialect))
-    api = ApiProcess(settings.api, transport, stop_s=API_STOP_S, shown=shown(settings, transport), issuer=issuer)
+    secret = local_servers.new_secret()
+    options = replace(settings.api, secret=secret)
+    api = ApiProcess(options, transport, stop_s=API_STOP_S, shown=shown(settings, transport), issuer=issuer)
     telling = Telling(embedded.parts.api, lambda: api.address)
     if settings.api.authentication != 'noauth':
         return Together(embedded, *observers, api, telling)
-    return Together(embedded, *observers, api, telling, Posting(settings, lambda: api.address))
+    return Together(embedded, *observers, api, telling, Posting(settings, lambda: api.address, secret))
 
 
 class Together:
@@ -91,16 +94,20 @@ class Posting:
     """Lets the commands of this account find the API, unless another process serves the same directory.
 
     :param address: the URL of the API, once it listens.
+    :param secret: with which the API proves its identity.
     """
 
-    def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
+    def __init__(self, settings: Settings, address: Callable[[], str], secret: str) -> None:
         self._data, self._address, self._token_file = settings.state_dir, address, settings.api.token_file
+        self._secret = secret
         self._announced = contextlib.ExitStack()
 
     def start(self) -> None:
         """Let commands of this machine find the API."""
         token_file = str(self._token_file or '')
-        server = local_servers.LocalServer(self._address(), os.getpid(), str(self._data), __version__, token_file)
+        server = local_servers.LocalServer(
+            self._address(), os.getpid(), str(self._data), __version__, token_file, self._secret
+        )
         try:
             self._announced.enter_context(local_servers.claimed(self._data))
             self._announced.enter_context(local_servers.announced(server, local_servers.registry(os.environ)))

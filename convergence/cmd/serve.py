@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,8 +20,8 @@ import click
 from oslo_config import cfg
 
 from convergence import __version__, config, errors
-from convergence.cli.connection import local_servers
-from convergence.cli.exits import CommandFailed, Refused, epilog
+from convergence.cli.connection import local_servers, local_token
+from convergence.cli.exits import CommandFailed, Refused, UsageMistake, epilog
 from convergence.config import Settings
 
 NAME = 'convergence serve'
@@ -55,8 +56,11 @@ PORT_FILE = 'port'
     is_flag=True,
     help='Require no token. All accounts of this machine can then use the server with your rights.',
 )
+@click.option('--new-token', is_flag=True, help='Change the token. Without this option, it stays the same.')
 @click.option('-v', '--verbose', is_flag=True, help='Print the log instead of writing it to serve.log.')
-def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], insecure: bool, verbose: bool) -> int:
+def serve(
+    data: Path | None, port: int | None, config_files: tuple[str, ...], insecure: bool, new_token: bool, verbose: bool
+) -> int:
     """Run engine, workers and API in this process, until Ctrl-C.
 
     Needs no other service. A new directory gets a database; an existing one continues with its stacks and running
@@ -73,6 +77,8 @@ def serve(data: Path | None, port: int | None, config_files: tuple[str, ...], in
             raise CommandFailed(
                 f'{settings.state_dir} cannot be used: {error.strerror}. Choose another --data.'
             ) from None
+        if new_token:
+            _change_token(settings.api.token_file)
         _log_to(None if verbose else settings.state_dir / LOG_FILE)
         code = _run(settings)
     logging.shutdown()
@@ -136,6 +142,13 @@ def _is_free(host: str, port: int) -> bool:
     return True
 
 
+def _change_token(path: Path | None) -> None:
+    """Delete the token file; the API makes a new one. The caller holds the lock of the data directory."""
+    if path is None:
+        raise UsageMistake('--new-token has no effect on an insecure server, which has no token.')
+    local_token.forget(path)
+
+
 def _log_to(path: Path | None) -> None:
     """Send the log to a file, so that the terminal shows only messages for the user."""
     if path is not None:
@@ -162,9 +175,10 @@ def _run(settings: Settings) -> int:
 
         embedded = Embedded(settings)
         observers = [ObserverProcess(embedded.parts, owns_parts=False)] if settings.observer.enabled else []
-        api = ApiProcess(settings.api, embedded.parts.transport, stop_s=all_in_one.API_STOP_S)
+        secret = local_servers.new_secret()
+        api = ApiProcess(replace(settings.api, secret=secret), embedded.parts.transport, stop_s=all_in_one.API_STOP_S)
         telling = Telling(embedded.parts.api, lambda: api.address)
-        return all_in_one.Together(embedded, *observers, api, telling, Sign(settings, lambda: api.address))
+        return all_in_one.Together(embedded, *observers, api, telling, Sign(settings, lambda: api.address, secret))
 
     stop_s = settings.worker.drain_timeout_s + STOP_S + all_in_one.API_STOP_S
     return program.serve(program.Program(NAME, build, stop_s=lambda settings: stop_s), settings)
@@ -174,16 +188,20 @@ class Sign:
     """Prints messages at the start and the end.
 
     :param address: the URL of the API when it listens.
+    :param secret: with which the API proves its identity.
     """
 
-    def __init__(self, settings: Settings, address: Callable[[], str]) -> None:
+    def __init__(self, settings: Settings, address: Callable[[], str], secret: str) -> None:
         self._data, self._address, self._token_file = settings.state_dir, address, settings.api.token_file
+        self._secret = secret
         self._announced = contextlib.ExitStack()
 
     def start(self) -> None:
         """Publish the server for the commands of this machine, and print its URL."""
         data, url = self._data, self._address()
-        server = local_servers.LocalServer(url, os.getpid(), str(data), __version__, str(self._token_file or ''))
+        token_file = str(self._token_file or '')
+        server = local_servers.LocalServer(url, os.getpid(), str(data), __version__, token_file, self._secret)
+        before = _port_before(data)
         self._announced.enter_context(local_servers.announced(server, local_servers.registry(os.environ)))
         with contextlib.suppress(OSError):
             (data / PORT_FILE).write_text(f'{urlsplit(url).port}\n', encoding='ascii')
@@ -195,6 +213,11 @@ class Sign:
             )
         else:
             click.echo(f'Only your account has access. Other clients must send the token in {self._token_file}.')
+            if before not in (0, urlsplit(url).port):
+                click.echo(
+                    f'The port was {before} before. Clients that still use it may send the token to another process. '
+                    'To change the token, start with --new-token.'
+                )
         click.echo('Try: convergence stack create hello -t examples/hello.yaml --wait')
         sys.stdout.flush()
 

@@ -6,9 +6,10 @@ row as stored; the caller sends only the key of the row. See `convergence.resour
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from typing_extensions import override
 
@@ -259,3 +260,15 @@ class FutureStack(NoNestedStack):
 
 NO_STACK = NoNestedStack()
 """The default of `Call.nested`."""
+
+RENAMED: Mapping[str, type] = {'StackWanted': DesiredStack, 'ForeseenTemplate': SampleTemplate}
+"""Classes by their old names, which plugins may still import."""
+
+if not TYPE_CHECKING:  # a type checker shall find misspelt names
+
+    def __getattr__(name: str) -> Any:
+        if name not in RENAMED:
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        new = RENAMED[name]
+        warnings.warn(f'{__name__}.{name} is now called {new.__name__}', DeprecationWarning, stacklevel=2)
+        return new

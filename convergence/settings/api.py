@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from convergence.settings.declaring import option
@@ -132,3 +132,4 @@ class ApiSettings:
     )
     embedded: bool = option(True, 'Serve the API in convergence-all-in-one too, beside engine and workers.')
     token_file: Path | None = None
+    secret: str = field(default='', repr=False)

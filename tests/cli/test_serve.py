@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from convergence.cli.connection import local_servers, local_token
+from convergence.cli.exits import Unreachable
 from convergence.cmd.serve import PORT_FILE, open_port
 from convergence.errors import ConfigurationError
 from tests.api.installation import waiting
@@ -38,10 +39,10 @@ def run(environment, directory, *arguments):
 
 
 @contextmanager
-def serving(environment, directory, lines=1):
+def serving(environment, directory, lines=1, *options):
     """A server, loaded before, and the first lines that it says."""
     log = directory / f'said-{time.monotonic_ns()}'
-    arguments = ('serve', '--port', '0', *(['--insecure'] if lines > 1 else []))
+    arguments = ('serve', '--port', '0', *options)
     begun = program('convergence').start(*arguments, directory=directory, environment=environment, log=log)
     with begun as server:
         while len(said := log.read_text().splitlines()) < lines and server.poll() is None:
@@ -73,7 +74,10 @@ def test_it_is_found_and_serves_its_data_alone(environment, tmp_path, served):
     assert server.wait(LONG_S) == 0
     gone = run(environment, tmp_path, 'stack', 'list')
     assert gone.returncode == 5 and 'convergence serve' in gone.stderr
-    assert list((tmp_path / 'state' / 'convergence' / 'servers').iterdir()) == []
+    assert 'The server of this directory does not run' in gone.stderr
+    left = list((tmp_path / 'state' / 'convergence' / 'servers').iterdir())
+    assert [path.suffix for path in left] == ['.token']  # a note to which server the token belongs, without the token
+    assert found.token() not in left[0].name + left[0].read_text()
 
 
 def test_a_directory_is_served_at_the_same_port_as_before_where_that_is_left_open(environment, tmp_path, served):
@@ -88,7 +92,17 @@ def test_a_directory_is_served_at_the_same_port_as_before_where_that_is_left_ope
         again.send_signal(signal.SIGINT)
         assert again.wait(LONG_S) == 0
     assert open_port(data, '127.0.0.1', 8004) == before
+    token, secret = (data / 'token').read_text(), []
     with socket.create_server(('127.0.0.1', before)):
+        for option in ((), ('--new-token',)):
+            with serving(environment, tmp_path, 4, *option) as (again, said):
+                assert f'The port was {before} before.' in said[3] and '--new-token' in said[3]
+                secret.append(local_servers.alive(data).secret)
+                (data / PORT_FILE).write_text(str(before))
+                again.send_signal(signal.SIGINT)
+                assert again.wait(LONG_S) == 0
+            assert ((data / 'token').read_text() == token) == (option == ())
+        assert len(set(secret)) == 2 and all(len(each) == 64 for each in secret)
         assert open_port(data, '127.0.0.1', 0) == 0
     (data / PORT_FILE).write_text('none')
     assert open_port(data, '127.0.0.1', 0) == 0
@@ -100,10 +114,14 @@ def test_the_file_of_a_server_that_died_is_not_believed(tmp_path):
         pass
     left = local_servers.LocalServer('http://127.0.0.1:9', 1, str(data), '1')
     with local_servers.claimed(data), local_servers.announced(left, tmp_path / 'copies'):
-        assert local_servers.find(tmp_path, tmp_path / 'none') == [left]
-        assert local_servers.find(tmp_path.parent, tmp_path / 'copies') == [left]
+        assert local_servers.find(tmp_path) == left
+        assert local_servers.running(tmp_path / 'copies') == [left]
     (data / local_servers.NAME).write_text(json.dumps({'url': left.url, 'pid': 1, 'data': str(data), 'version': '1'}))
-    assert local_servers.find(tmp_path, tmp_path / 'none') == []
+    assert local_servers.alive(data) is None
+    with pytest.raises(
+        Unreachable, match='The server of this directory does not run; start it with "convergence serve"'
+    ):
+        local_servers.find(tmp_path)
 
 
 ASK = """
@@ -154,10 +172,12 @@ def test_a_command_finds_the_token_of_the_server_that_it_is_told_to_use(environm
     assert refused.returncode == 4 and 'token' in refused.stderr
     missing = run(environment | {'XDG_STATE_HOME': '/nowhere'}, '/', 'stack', 'list', '--endpoint', url)
     assert missing.returncode == 4 and 'OS_TOKEN' in missing.stderr
+    both = run(environment, tmp_path / 'state', 'serve', '--insecure', '--new-token')
+    assert both.returncode == 2 and 'insecure' in both.stderr
 
 
 def test_an_insecure_server_says_so_and_asks_for_nothing(environment, tmp_path):
-    with serving(environment, tmp_path, lines=4) as (server, said):
+    with serving(environment, tmp_path, 4, '--insecure') as (server, said):
         try:
             url = local_servers.alive(tmp_path / 'convergence-data').url
             answer = subprocess.run(
@@ -177,10 +197,12 @@ def test_the_file_of_another_account_is_not_believed(tmp_path, monkeypatch):
     data = tmp_path / 'convergence-data'
     left = local_servers.LocalServer('http://127.0.0.1:9', 1, str(data), '1')
     with local_servers.claimed(data), local_servers.announced(left, tmp_path / 'copies'):
-        assert local_servers.find(tmp_path, tmp_path / 'copies') == [left]
+        assert local_servers.find(tmp_path) == left
+        assert local_servers.running(tmp_path / 'copies') == [left]
         owner = os.geteuid()
         monkeypatch.setattr(os, 'geteuid', lambda: owner + 1)
-        assert local_servers.find(tmp_path, tmp_path / 'copies') == []
+        assert local_servers.find(tmp_path) is None
+        assert local_servers.running(tmp_path / 'copies') == []
 
 
 @pytest.mark.parametrize('wrong', ['empty', 'short', 'readable', 'link', 'directory', 'pipe'])

@@ -16,7 +16,7 @@ from convergence.core.rows import Node, Resource
 from convergence.db.connections.counting import count
 from convergence.db.repositories.roster import Roster
 from convergence.db.repositories.sweeps import Sweeps
-from convergence.db.repositories.witness import CHECK_EVERY, LostCommits, Witness
+from convergence.db.repositories.witness import CHECK_EVERY, DatabaseState, LostCommits, Witness, lost
 from convergence.db.schema.models import DUTY, METADATA, SERVICE
 from convergence.db.statements.store import Store
 from convergence.worker.upkeep.result_journal import SURE_AFTER, ResultJournal
@@ -117,6 +117,48 @@ def test_a_process_that_is_forgotten_and_comes_back_is_no_loss(store: Store) -> 
     assert beaten(witness, told) is None
 
 
+@pytest.mark.parametrize('beats', range(1, CHECK_EVERY + 2))
+def test_a_process_that_registers_again_after_a_stall_has_lost_nothing(
+    store: Store, caplog: pytest.LogCaptureFixture, beats: int
+) -> None:
+    """Another process removed it, at whatever moment: its heartbeats are counted from 0 again."""
+    told = Losses()
+    witness = Witness(store, 'A', LEASE_S, told.append)
+    for _ in range(beats):
+        beaten(witness, told)
+    Roster(store).leave('A')
+    assert not witness.beat({})
+    Roster(store).register('A', 'worker', 'host', '1', LEASE_S)
+    for _ in range(CHECK_EVERY + 2):
+        assert beaten(witness, told) is None
+    assert caplog.records == []
+
+
+def test_a_check_before_the_row_was_removed_does_not_count(store: Store) -> None:
+    """On MariaDB the check reads the row, and another server removes it before the heartbeat."""
+    told = Losses()
+    witness = Witness(store, 'A', LEASE_S, told.append)
+    for _ in range(3):
+        beaten(witness, told)
+    witness.check()
+    Roster(store).leave('A')
+    Roster(store).register('A', 'worker', 'host', '1', LEASE_S)
+    witness._count(False)
+    assert [beaten(witness, told) for _ in range(3)] == [None, None, None]
+
+
+def state(beats: int, beat_at: float, newest: float, now: float) -> DatabaseState:
+    return DatabaseState(now, beats, beat_at, 9, newest, newest)
+
+
+def test_a_loss_begins_at_the_own_heartbeat_that_is_left_and_ends_now() -> None:
+    """A promotion takes minutes, and other processes are back before this one."""
+    last = state(50, 999.0, 999.5, 1000.0)
+    assert lost(last, state(46, 994.0, 1094.5, 1095.0), 95.0) == LostCommits(994.0, 1095.0)
+    assert lost(last, state(49, 994.0, 998.0, 1001.0), 5.0) == LostCommits(994.0, 1005.0)
+    assert lost(last, state(50, 999.0, 1004.0, 1005.0), 5.0) is None
+
+
 def test_a_commit_whose_answer_was_lost_is_no_loss(store: Store) -> None:
     told = Losses()
     witness = Witness(store, 'A', LEASE_S, told.append)
@@ -179,9 +221,9 @@ def test_with_each_heartbeat_it_is_noticed_that_own_heartbeats_are_lost(store: S
         beaten(witness, told)
     with store.writing() as connection:
         (was,) = (row['beats'] for row in standby[SERVICE.name] if row['id'] == 'A')
-        connection.execute(update(SERVICE).where(SERVICE.c.id == 'A').values(beats=was - 1))
+        connection.execute(update(SERVICE).where(SERVICE.c.id == 'A').values(beats=was))
         connection.commit()
-    assert beaten(witness, told) is not None
+    assert beaten(witness, told) is not None  # one heartbeat is enough
     assert beaten(witness, told) is None
 
 
@@ -268,7 +310,7 @@ def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
     told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
     assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
     caplog.clear()
-    worker.journal.tell(LostCommits(now + 1000.0, now + 2000.0))
+    worker.journal.tell(LostCommits(now - 5000.0, now - 4000.0))
     worker.journal.mend()
     assert caplog.records == []
 
@@ -325,6 +367,58 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     doubted = harness.row(stack, 'a')
     assert (doubted.action, doubted.status) == (Action.UPDATE, Status.FAILED)
     assert 'has lost what was committed' in doubted.status_reason
+
+
+def journal_with(harness: Harness, watch: Watch, *claims: Claim) -> ResultJournal:
+    """The journal of a worker that has just finished some actions."""
+    journal = ResultJournal(
+        harness.store, harness.dispatcher, harness.new_id, harness.reader.resource, harness.reader.traversal, watch
+    )
+    for claim in claims:
+        journal.add(claim, f'object-of-{claim.resource.name}', True)
+    return journal
+
+
+def claimed(harness: Harness, name: str, action: Action, traversal_id: str | None = None) -> Claim:
+    """A claim of a row that is not in the database, of a stack that is."""
+    stack = harness.stack(harness.created({'a': 'x'}))
+    traversal = harness.reader.traversal(stack.traversal_id or '')
+    assert traversal is not None
+    row = Resource(f'gone-{name}', stack.id, name, 'Test::Thing', action, Status.IN_PROGRESS, 0.0, token='T')
+    node = Node(traversal.id, 0, Phase.UPDATE, NodeStatus.READY, name, row.id)
+    traversal = replace(traversal, id=traversal_id or traversal.id)
+    return Claim(Step.CREATE, action, row, node, stack, traversal, at=5.0)
+
+
+def test_a_result_is_named_whose_action_began_long_before_the_loss(
+    engine: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness, watch = Harness(engine), Watch()
+    journal = journal_with(harness, watch, claimed(harness, 'slow', Action.CREATE))
+    watch.now += 4.0
+    journal.tell(LostCommits(990.0, 1004.0))
+    assert 'CREATE of slow (Test::Thing, physical id object-of-slow, token T) may be lost' in caplog.text
+    caplog.clear()
+    watch.now += 1000.0
+    journal.tell(LostCommits(1900.0, 1904.0))
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ('action', 'traversal_id', 'is_noticed'),
+    [(Action.CREATE, 'gone', True), (Action.CREATE, None, False), (Action.DELETE, 'gone', False)],
+)
+def test_a_result_whose_row_and_operation_are_gone_is_lost(
+    engine: Any, caplog: pytest.LogCaptureFixture, action: Action, traversal_id: str | None, is_noticed: bool
+) -> None:
+    """A row that is gone may have been deleted since; a deleted stack keeps its operations, until it is purged."""
+    harness, watch = Harness(engine), Watch()
+    journal = journal_with(harness, watch, claimed(harness, 'n', action, traversal_id))
+    for _ in range(SURE_AFTER):
+        journal.check()
+        watch.now += 15.0
+    assert ('Commits of this process lost by the database' in caplog.text) is is_noticed
+    assert journal.is_mending is is_noticed
 
 
 def test_a_newest_result_that_several_heartbeats_have_seen_is_not_looked_up_any_more(engine: Any) -> None:

@@ -67,7 +67,7 @@ def test_what_differs_is_shown_with_what_is_wanted_what_was_applied_and_what_is_
     first, second = found['resources']
     assert first['properties'] == [{'name': 'value', 'wanted': 'x', 'applied': 'x', 'live': 'else'}]
     assert (first['path'], first['state'], first['source']) == ('a', 'DIFFERS', 'REQUEST')
-    assert first['since'] and first['observed_at']
+    assert first['since'] and first['looked_at'] and found['looked_at']
     assert (second['path'], second['state'], second['properties']) == ('b', 'GONE', [])
     assert [each['path'] for each in shown.drift(with_healthy=True)['resources']] == ['a', 'b', 'c']
     assert (shown.drifted()['status'], shown.drifted()['reason']) == ('True', 'ChangedOutside')

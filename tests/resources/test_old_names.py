@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from convergence import plugin
+from convergence.resources import nesting
 from convergence.resources.manifest import Manifest, entry_of
 from convergence.resources.old_names import FLAGS, RENAMED
 from convergence.resources.registry import Registry
@@ -116,3 +117,16 @@ def test_a_manifest_tells_hooks_that_are_written_and_have_no_effect():
     assert entry['unimplemented'] == ['find']
     kind = Manifest({'format': 1, 'types': {'Old': entry}}).types()['Old']
     assert not kind.implements('find') and kind.implements('release_for_replacement')
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'), [('StackWanted', nesting.DesiredStack), ('ForeseenTemplate', nesting.SampleTemplate)]
+)
+def test_the_values_of_nested_stacks_can_be_imported_by_their_old_names(old, new):
+    with pytest.warns(DeprecationWarning, match=f'{old} is now called {new.__name__}'):
+        assert getattr(nesting, old) is new
+
+
+def test_other_names_of_the_module_are_errors():
+    with pytest.raises(AttributeError, match='StackWonted'):
+        nesting.StackWonted  # noqa: B018 - it is to fail

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+import click
 import requests
 
 from convergence import __version__
@@ -19,6 +20,7 @@ from convergence.cli.connection.targets import Target
 from convergence.cli.exits import BadTemplate, CommandFailed, NotFound, Refused, Unreachable
 from convergence.documents import Document
 from convergence.errors import Problem
+from convergence.escaping import escaped
 
 CONNECT_S, ANSWER_S = 5.0, 120.0
 STREAM_S = 30.0
@@ -41,10 +43,19 @@ class Api:
         self._session.headers.update(
             {'User-Agent': f'convergence/{__version__}', 'Accept': 'application/json, */*;q=0.1'}
         )
+        self._is_announced = not target.elsewhere
         if target.is_local:
             self._session.trust_env = False  # Proxies and .netrc do not apply to this machine.
         if target.ca:
             self._session.verify = target.ca
+
+    def announce(self) -> None:
+        """Print the server once if it was found outside the working directory: the user has not named it."""
+        if not self._is_announced:
+            self._is_announced = True
+            parts = urlsplit(self.target.url)
+            text = f'Using the server at {parts.scheme}://{parts.netloc} with data in {self.target.elsewhere}.'
+            click.echo(escaped(text), err=True)
 
     # --- requests ---------------------------------------------------------------------------------------------
 
@@ -102,6 +113,8 @@ class Api:
         *,
         stream: bool,
     ) -> requests.Response:
+        if method != 'GET' and not _is_preview(path):
+            self.announce()
         token = self.target.token()
         try:
             return self._session.request(
@@ -144,6 +157,11 @@ class Api:
         """Create a stack. The request has an idempotency key, so that repeating it creates one stack only."""
         made = self.send('POST', 'stacks', body, {'Idempotency-Key': str(uuid.uuid4())})
         return StackClient(self, str(body['stack_name']), str(made['stack']['id']))
+
+
+def _is_preview(path: str) -> bool:
+    """Return True if a POST or PUT to a path changes nothing."""
+    return path.partition('?')[0].endswith('/preview')
 
 
 DEEPEST = 1000

@@ -3,6 +3,9 @@
 A server writes a file with its URL into its data directory, and holds a lock while it runs. A file beside a free lock
 belongs to a server that died. A copy in a directory of the user lets commands find the server from anywhere. Files of
 another account are ignored: they would lead to a server of that account.
+
+The file also holds the secret of this start, and only the user can read it. A server proves with the secret that it is
+the announced one; see `convergence.cli.connection.own_server`.
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
+import socket
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from convergence.cli.connection import local_token
+from convergence.cli.exits import Unreachable
 
 NAME = 'serving.json'
 LOCK = 'serving.lock'
@@ -34,6 +40,7 @@ class LocalServer:
     :param url: the URL of the API.
     :param data: the absolute path of the data directory.
     :param token_file: the file with the token for requests; empty: requests need no token.
+    :param secret: with which this start proves its identity; empty: it cannot.
     """
 
     url: str
@@ -41,6 +48,7 @@ class LocalServer:
     data: str
     version: str
     token_file: str = ''
+    secret: str = field(default='', repr=False)
 
     def token(self) -> str:
         """Return the token for requests; empty if they need none."""
@@ -56,6 +64,11 @@ class AlreadyServed(Exception):
     def __init__(self, server: LocalServer | None) -> None:
         super().__init__('already served')
         self.server = server
+
+
+def new_secret() -> str:
+    """Return the secret of a start."""
+    return secrets.token_hex(32)
 
 
 def registry(environment: dict[str, str] | os._Environ[str]) -> Path:
@@ -92,8 +105,11 @@ def announced(server: LocalServer, copies: Path | None) -> Iterator[None]:
         with contextlib.suppress(OSError):
             copies.mkdir(parents=True, exist_ok=True, mode=0o700)
             places.append(copies / f'{hashlib.sha256(server.data.encode()).hexdigest()[:16]}.json')
+        if token := server.token():
+            with contextlib.suppress(OSError):
+                _write(_note_of(token, copies), json.dumps({'data': server.data}))
     for place in places:
-        _write(place, server)
+        _write(place, json.dumps(asdict(server)))
     try:
         yield
     finally:
@@ -102,20 +118,83 @@ def announced(server: LocalServer, copies: Path | None) -> Iterator[None]:
                 place.unlink()
 
 
-def find(start: Path, copies: Path) -> list[LocalServer]:
-    """Return the running servers: the one whose data lies in `start` or above it, else all of the user's."""
-    for directory in (start, *start.parents):
-        server = alive(directory / DATA)
-        if server is not None:
-            return [server]
+def find(start: Path) -> LocalServer | None:
+    """Return the server of the data in `start`, or else in the nearest directory above; None without data.
+
+    :raises Unreachable: the server of that data does not run. Another server would have stacks of the same names.
+    """
+    data = _data_near(start)
+    if data is None:
+        return None
+    if (server := alive(data)) is not None:
+        return server
+    if _is_held(data / LOCK):
+        raise Unreachable(f'The server with data in {data} is starting. Run the command again.')
+    option = '' if data.parent == start else f' --data {data}'
+    raise Unreachable(
+        f'The server of this directory does not run; start it with "convergence serve{option}". Its data is in {data}. '
+        'To use another server, select it with --endpoint URL.'
+    )
+
+
+def running(copies: Path) -> list[LocalServer]:
+    """Return all running servers of the user."""
     found = [_read(path) for path in sorted(copies.glob('*.json'))]
     return [server for server in found if server is not None and alive(Path(server.data)) == server]
 
 
 def served_at(url: str, start: Path, copies: Path) -> LocalServer | None:
-    """Return the server of `find` that listens at a URL; None if there is none."""
-    port = urlsplit(url).port
-    return next((server for server in find(start, copies) if urlsplit(server.url).port == port), None)
+    """Return the running server of the user that listens at the host and port of a URL; None if there is none."""
+    data = _data_near(start)
+    near = alive(data) if data is not None else None
+    every = [*([near] if near is not None else []), *running(copies)]
+    return next((server for server in every if is_same_address(url, server.url)), None)
+
+
+def data_of_token(token: str, copies: Path) -> Path | None:
+    """Return the data directory whose server has, or had, a token; None for a token of another origin."""
+    try:
+        return Path(json.loads(_note_of(token, copies).read_text(encoding='utf-8'))['data'])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _note_of(token: str, copies: Path) -> Path:
+    """Return the path of the note that a token belongs to a server of this machine. It outlives the server."""
+    return copies / f'{hashlib.sha256(token.encode(errors="replace")).hexdigest()}.token'
+
+
+def _data_near(start: Path) -> Path | None:
+    """Return the nearest data directory that a server of this account has used."""
+    for directory in (start, *start.parents):
+        with contextlib.suppress(OSError):
+            if (directory / DATA / LOCK).stat().st_uid == os.geteuid():
+                return directory / DATA
+    return None
+
+
+def is_same_address(url: str, other: str) -> bool:
+    """Return True if two URLs name one address. The name localhost counts if it resolves to that address.
+
+    :param other: the announced URL; its host is a number.
+    """
+    asked, own = urlsplit(url), urlsplit(other)
+    if (asked.scheme, _port_of(url)) != (own.scheme, _port_of(other)):
+        return False
+    if asked.hostname == own.hostname:
+        return True
+    if asked.hostname != 'localhost':
+        return False
+    try:
+        found = socket.getaddrinfo(asked.hostname, _port_of(url), type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return any(address[0] == own.hostname for *_, address in found)
+
+
+def _port_of(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == 'https' else 80)
 
 
 def alive(data: Path) -> LocalServer | None:
@@ -148,20 +227,24 @@ def _locked(lock: int, kind: int, patience_s: float) -> bool:
             return True
 
 
-def _write(path: Path, server: LocalServer) -> None:
-    """Write the file of a server atomically."""
-    whole = path.with_name(f'{path.name}.{server.pid}')
-    whole.write_text(json.dumps(asdict(server)), encoding='utf-8')
+def _write(path: Path, text: str) -> None:
+    """Write a file atomically, readable only by the user."""
+    whole = path.with_name(f'{path.name}.{secrets.token_hex(8)}')
+    with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8') as file:
+        file.write(text)
     whole.replace(path)
 
 
 def _read(path: Path) -> LocalServer | None:
     try:
         with path.open(encoding='utf-8') as file:
-            if os.fstat(file.fileno()).st_uid != os.geteuid():
+            found = os.fstat(file.fileno())
+            if found.st_uid != os.geteuid():
                 return None
             document = json.loads(file.read())
         url, pid, data, version = (document[name] for name in ('url', 'pid', 'data', 'version'))
-        return LocalServer(str(url), int(pid), str(data), str(version), str(document.get('token_file') or ''))
+        secret = '' if found.st_mode & 0o077 else str(document.get('secret') or '')
+        token_file = str(document.get('token_file') or '')
+        return LocalServer(str(url), int(pid), str(data), str(version), token_file, secret)
     except (OSError, ValueError, KeyError, TypeError):
         return None

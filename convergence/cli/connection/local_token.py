@@ -42,6 +42,17 @@ def made(path: Path) -> str:
         raise ConfigurationError(f'The token file of the API, {path}, cannot be used: {error.strerror}.') from None
 
 
+def forget(path: Path) -> None:
+    """Delete the file with the token, so that the next start makes a new token.
+
+    :raises ConfigurationError: the file cannot be deleted.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f'The token file of the API, {path}, cannot be deleted: {error.strerror}.') from None
+
+
 def known(path: Path) -> str:
     """Return the token in a file; empty if this account cannot read one."""
     try:

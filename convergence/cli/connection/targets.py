@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from convergence.cli.connection import local_servers
+from convergence.cli.connection.own_server import OwnServer
 from convergence.cli.exits import Unreachable, UsageMistake
 from convergence.errors import ConvergenceError
 from convergence.template.limits import Limits
@@ -42,12 +43,14 @@ class Target:
     :param token: returns the token for requests, empty if they need none. It may log in to Keystone.
     :param source: the option, variable or file that selected the server, for messages.
     :param ca: file with certificates to trust; empty: those of the system.
+    :param elsewhere: the data directory of a server that was found outside the working directory; empty otherwise.
     """
 
     url: str
     source: str
     token: TokenSource = field(default=lambda: '', repr=False)
     ca: str = ''
+    elsewhere: str = ''
 
     @property
     def is_local(self) -> bool:
@@ -79,14 +82,14 @@ def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path)
     if wish.endpoint:
         return _with_own_token(_target(wish.endpoint, project, token, '--endpoint'), environment, directory)
     if wish.server:
-        return _configured(wish.server, project, token, environment)
+        return _configured(wish.server, project, token, environment, directory)
     if wish.cloud:
         return _from_clouds(wish.cloud, '--os-cloud')
     if endpoint := environment.get('CONVERGENCE_ENDPOINT', ''):
         target = _target(endpoint, project, token, 'CONVERGENCE_ENDPOINT')
         return _with_own_token(target, environment, directory)
     if server := environment.get('CONVERGENCE_SERVER', ''):
-        return _configured(server, project, token, environment)
+        return _configured(server, project, token, environment, directory)
     if cloud := environment.get('OS_CLOUD', ''):
         return _from_clouds(cloud, 'OS_CLOUD')
     project = project or environment.get('OS_PROJECT_ID', '')
@@ -95,7 +98,7 @@ def find(wish: ServerArguments, environment: Mapping[str, str], directory: Path)
     if environment.get('OS_AUTH_URL') and environment.get('OS_AUTH_TYPE') not in ('none', 'admin_token'):
         return _from_keystone(_auth_of(environment), 'OS_AUTH_URL', environment.get('OS_CACERT', ''))
     if default := _configuration(environment).get('default'):
-        return _configured(str(default), project, token, environment)
+        return _configured(str(default), project, token, environment, directory)
     return _served(project, environment, directory)
 
 
@@ -150,7 +153,7 @@ def _configuration(environment: Mapping[str, str]) -> Mapping[str, Any]:
     return root
 
 
-def _configured(name: str, project: str, token: str, environment: Mapping[str, str]) -> Target:
+def _configured(name: str, project: str, token: str, environment: Mapping[str, str], directory: Path) -> Target:
     path = configuration_path(environment)
     servers: Mapping[str, Any] = _configuration(environment).get('servers') or {}
     found = servers.get(name)
@@ -166,7 +169,8 @@ def _configured(name: str, project: str, token: str, environment: Mapping[str, s
     if not found.get('endpoint'):
         raise UsageMistake(f'The {source} has neither "endpoint" nor "auth".')
     chosen = project or str(found.get('project') or '')
-    return _target(str(found['endpoint']), chosen, token or str(found.get('token') or ''), source, ca)
+    target = _target(str(found['endpoint']), chosen, token or str(found.get('token') or ''), source, ca)
+    return _with_own_token(target, environment, directory)
 
 
 # --- Keystone -------------------------------------------------------------------------------------------------
@@ -201,7 +205,10 @@ def _from_clouds(name: str, source: str) -> Target:
 
 
 def _served(project: str, environment: Mapping[str, str], directory: Path) -> Target:
-    found = local_servers.find(directory, local_servers.registry(dict(environment)))
+    copies = local_servers.registry(dict(environment))
+    if (server := local_servers.find(directory)) is not None:
+        return _own(server, project)
+    found = local_servers.running(copies)
     if not found:
         raise Unreachable(
             'No server is selected, and none runs on this machine. Start one with "convergence serve", or select one '
@@ -210,16 +217,33 @@ def _served(project: str, environment: Mapping[str, str], directory: Path) -> Ta
     if len(found) > 1:
         listed = ', '.join(f'{server.url} (data in {server.data})' for server in found)
         raise UsageMistake(f'Several servers run on this machine: {listed}. Select one with --endpoint URL.')
-    server = found[0]
-    return _target(server.url, project, server.token(), f'"convergence serve" with data in {server.data}')
+    return replace(_own(found[0], project), elsewhere=found[0].data)
+
+
+def _own(server: local_servers.LocalServer, project: str) -> Target:
+    target = _target(server.url, project, '', f'"convergence serve" with data in {server.data}')
+    return _proven(target, Path(server.data)) if server.token_file else target
+
+
+def _proven(target: Target, data: Path, given: str = '') -> Target:
+    """Return the target with the token of the user's own server, which must prove its identity for each request."""
+    parts = urlsplit(target.url)
+    return replace(target, token=OwnServer(data, f'{parts.scheme}://{parts.netloc}', given).token)
 
 
 def _with_own_token(target: Target, environment: Mapping[str, str], directory: Path) -> Target:
-    """Add the token of the user's own server if the target is that server and has no token."""
-    if not target.is_local or target.token():
+    """Add the token of the user's own server if the target is that server. Send that token to no other server."""
+    copies, given = local_servers.registry(dict(environment)), target.token()
+    if given:
+        data = local_servers.data_of_token(given, copies)
+        return _proven(target, data, given) if data is not None else target
+    server = local_servers.served_at(target.url, directory, copies) if target.is_local else None
+    if server is None:
         return target
-    server = local_servers.served_at(target.url, directory, local_servers.registry(dict(environment)))
-    return replace(target, token=server.token) if server is not None else target
+    if urlsplit(server.url).scheme == 'http':
+        # The name localhost may have several addresses, and another account may listen at one of them.
+        target = replace(target, url=urlsplit(target.url)._replace(netloc=urlsplit(server.url).netloc).geturl())
+    return _proven(target, Path(server.data)) if server.token_file else target
 
 
 def from_process(wish: ServerArguments) -> Target:

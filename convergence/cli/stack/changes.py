@@ -148,6 +148,7 @@ def delete(api: Api, output: ResultPrinter, name: str, yes: bool, leave: tuple[s
         )
         return _show_plan(plan, saved, given['plan_file'], output)
     if not yes and sys.stdin.isatty():
+        api.announce()
         count = len(stack.resources())
         plural = '' if count == 1 else 's'
         kept = f', and keep the objects of {", ".join(leave)}' if leave else ''

@@ -19,7 +19,7 @@ from convergence.documents import Document
 
 COLUMNS = (
     *('path', 'resource_type', 'state', 'property', 'wanted', 'applied', 'live', 'accepted'),
-    *('since', 'observed_at', 'reason'),
+    *('since', 'looked_at', 'reason'),
 )
 ASK_EVERY_S = 0.5
 _DONE = {'ignore': 'ignored from now on', 'report': 'reported from now on', 'repair': 'repaired from now on'}
@@ -147,7 +147,7 @@ def _lines(found: Document) -> Iterator[Document]:
 def _filled(found: Document) -> tuple[str, ...]:
     """Return the columns that have values."""
     shown: list[Any] = list(_lines(found))
-    hidden = {'resource_type', 'observed_at'}
+    hidden = {'resource_type', 'looked_at'}
     if all(each['properties'] for each in found['resources']):
         hidden.add('reason')
     return tuple(name for name in COLUMNS if name not in hidden and any(each.get(name) is not None for each in shown))

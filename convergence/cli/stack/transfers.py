@@ -56,6 +56,7 @@ def abandon(api: Api, name: str, yes: bool, path: Path | None) -> None:
     """
     stack = api.stack(name)
     if not yes and sys.stdin.isatty():
+        api.announce()
         click.confirm(f'Delete stack {stack.name}, and keep its objects?', abort=True, err=True)
     file = _reserved(path)  # Open the file first: after the request the data exists nowhere else.
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from convergence.credentials.issuing import Issuer
 from convergence.errors import ConfigurationError
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import Transport
-from convergence.signing import is_signal_path
+from convergence.signing import is_signal_path, server_proof
 
 LOG = logging.getLogger(__name__)
 
@@ -45,15 +46,17 @@ def make_application(
     conf: cfg.ConfigOpts = cfg.CONF,
     followers: Followers | None = None,
     issuer: Issuer | None = None,
+    prove: Callable[[str], str] | None = None,
 ) -> WsgiApplication:
     """The WSGI application, for any server.
 
     :param issuer: has credentials made for stacks; None: they get none.
     :param followers: to stop them when the process ends.
     :param conf: filled; oslo.policy and keystonemiddleware read their own options from it.
+    :param prove: returns the proof of identity for a nonce; None: the server proves nothing.
     :raises ConfigurationError: keystonemiddleware is not installed, or the file with the token is unusable.
     """
-    options = _options(settings)
+    options = replace(_options(settings), prove=prove)
     followers = followers or _followers(settings)
     application = Application(EngineClient(transport), Policy(Enforcer(conf)), options, followers, issuer)
     if options.authentication is Authentication.NOAUTH:
@@ -172,7 +175,9 @@ class ApiProcess:
         self._stop_s = stop_s
         self._close = close
         self._followers = _followers(settings)
-        application = make_application(settings, transport, conf, self._followers, issuer)
+        secret = settings.secret
+        prove = (lambda nonce: server_proof(secret, nonce, self.address)) if secret else None
+        application = make_application(settings, transport, conf, self._followers, issuer, prove)
         serving, shared = _serving(settings), settings.workers > 1
         self._server = HttpServer(
             application, settings.host, settings.port, threads=settings.threads, shared=shared, serving=serving

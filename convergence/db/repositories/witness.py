@@ -44,7 +44,8 @@ LOG = logging.getLogger(__name__)
 class DatabaseState:
     """State of the database that one check shows. All times by the database's clock.
 
-    :param beats: number of heartbeats of this process; None: it is not registered.
+    :param beats: number of heartbeats of this process before this check; None: it is not registered.
+    :param beat_at: the newest of them; None: it is not registered.
     :param turns: number of times that any engine took the duty of the sweeper.
     :param newest: the newest heartbeat of any process; None: there is none.
     :param newest_other: the newest heartbeat of any other process.
@@ -52,6 +53,7 @@ class DatabaseState:
 
     now: float
     beats: int | None
+    beat_at: float | None
     turns: int
     newest: float | None
     newest_other: float | None
@@ -61,8 +63,8 @@ class DatabaseState:
 class LostCommits:
     """A time whose commits the database has lost. Seconds since the epoch, by the database's clock.
 
-    :param since: the newest heartbeat that the database still has; None: it has none.
-    :param until: time at which this process last read something that the database has lost.
+    :param since: a heartbeat from before the loss that the database still has; None: it has none.
+    :param until: time of the check that noticed the loss. Everything later is stored in the present database.
     """
 
     since: float | None
@@ -84,8 +86,10 @@ CHECK_EVERY = 6
 """Heartbeats per full check, where a heartbeat only confirms the expected state."""
 
 _OWN, _ANY, _OTHER = SERVICE.alias('own'), SERVICE.alias('any_process'), SERVICE.alias('other')
-# As things are before a heartbeat that answers with it.
+# All of them read the state before a heartbeat that answers with them.
 _OTHERS = (
+    select(_OWN.c.beats).where(_OWN.c.id == bindparam('key')).scalar_subquery(),
+    select(_OWN.c.beat_at).where(_OWN.c.id == bindparam('key')).scalar_subquery(),
     select(func.max(DUTY.c.turns)).scalar_subquery(),
     select(func.max(_ANY.c.beat_at)).scalar_subquery(),
     select(func.max(_OTHER.c.beat_at))
@@ -96,22 +100,20 @@ _OTHERS = (
 
 @cache
 def _seen(database: str) -> tuple[ColumnElement[Any], ...]:
-    """Return the columns of a check beside the heartbeats of this process: the fields of `DatabaseState`, and the
-    server."""
+    """Return the columns of a check: the fields of `DatabaseState` beside the time, and the server."""
     return (*_OTHERS, literal_column(_SERVER_IS.get(database, "''"), String))
 
 
 @cache
 def _check_query(database: str) -> Select[Any]:
     """Return the query of a check."""
-    own = select(_OWN.c.beats).where(_OWN.c.id == bindparam('key')).scalar_subquery()
-    return select(database_now(), own, *_seen(database))
+    return select(database_now(), *_seen(database))
 
 
 @cache
 def _witnessed(database: str) -> Update:
     """Return the heartbeat that answers with the columns of a check."""
-    return BEAT.returning(database_now(), SERVICE.c.beats, *_seen(database))
+    return BEAT.returning(database_now(), *_seen(database))
 
 
 @cache
@@ -172,7 +174,7 @@ class Witness:
             return True
         if database != 'postgresql' or self._last is None:
             self.check()
-            return Roster(self._store).beat(self._id, self._told(load))
+            return self._count(Roster(self._store).beat(self._id, self._told(load)))
         values = {'key': self._id, 'busy': self._told(load)}
         row = self._store.write(
             lambda connection: written_alone(connection, _witnessed('postgresql'), values).first(), Roster.beat
@@ -181,7 +183,18 @@ class Witness:
             self.check()
         else:
             self._compare(row)
-        return row is not None
+        return self._count(row is not None)
+
+    def _count(self, is_known: bool) -> bool:
+        """Expect the heartbeat that was just answered in the next check.
+
+        A process that is not registered any more registers again and counts from 0: that is no loss.
+        """
+        if self._last is not None:
+            state, at = self._last
+            beats = state.beats + 1 if is_known and state.beats is not None else None
+            self._last = replace(state, beats=beats), at
+        return is_known
 
     def check(self) -> LostCommits | None:
         """Check the database and report losses; call it before each heartbeat that `beat` does not send.
@@ -201,7 +214,7 @@ class Witness:
             self._as_expected = 0
             return False
         seen_at = self._clock()
-        now, beats = last.now + (seen_at - at), last.beats + 1
+        now, beats = last.now + (seen_at - at), last.beats
         expected = {
             'key': self._id,
             'busy': self._told(load),
@@ -221,27 +234,27 @@ class Witness:
             self._as_expected = 0
             return False
         self._as_expected += 1
-        self._last = replace(last, now=now, beats=beats, turns=turns), seen_at
+        self._last = replace(last, now=now, beats=beats + 1, turns=turns), seen_at
         return True
 
     def _told(self, load: Mapping[str, Json]) -> dict[str, Json]:
         return {**load, 'database': self.server}
 
     def _compare(self, row: Row[Any]) -> LostCommits | None:
-        now, beats, turns, newest, other, server = tuple(row)
+        now, beats, beat_at, turns, newest, other, server = tuple(row)
         self.server = server
-        seen, at = DatabaseState(now, beats, turns or 0, newest, other), self._clock()
+        seen, at = DatabaseState(now, beats, beat_at, turns or 0, newest, other), self._clock()
         last, self._last = self._last, (seen, at)
         self._compare_with_others(seen)
         if last is None:
             return None
         self._compare_clocks(last[0], seen, at - last[1])
-        loss = lost(last[0], seen)
+        loss = lost(last[0], seen, at - last[1])
         if loss is not None:
             LOG.error(
                 'The database has lost commits made %s: it is in an older state than this process has seen, as '
                 'after a fail-over to a server that had not received everything. Objects made in that time may exist '
-                'without a row: "convergence-manage orphans" lists it.',
+                'without a row: "convergence-manage orphans" lists them.',
                 loss,
             )
             self._on_loss(loss)
@@ -269,12 +282,22 @@ class Witness:
             )
 
 
-def lost(last: DatabaseState, seen: DatabaseState) -> LostCommits | None:
-    """Return the lost commits if the database had more before. Both numbers only grow while the row exists."""
+def lost(last: DatabaseState, seen: DatabaseState, passed_s: float = 0.0) -> LostCommits | None:
+    """Return the lost commits if the database had more before. Both numbers only grow while the row exists.
+
+    Heartbeats of other processes may have reached the present database before this check. They say nothing about the
+    loss, so `since` is the oldest heartbeat among the own one and those from before the last check.
+
+    :param last: the state after the last heartbeat that was answered.
+    :param passed_s: seconds since then, on the clock of this process: the servers' clocks may differ.
+    """
     went_back = seen.turns < last.turns
     if seen.beats is not None and last.beats is not None:
         went_back = went_back or seen.beats < last.beats
-    return LostCommits(seen.newest, last.now) if went_back else None
+    if not went_back:
+        return None
+    before = [at for at in (seen.beat_at, seen.newest) if at is not None and at <= last.now]
+    return LostCommits(min(before, default=None), max(seen.now, last.now + passed_s))
 
 
 def _moment(seconds: float) -> str:

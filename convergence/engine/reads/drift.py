@@ -56,9 +56,9 @@ class DriftReads(Reading[StackReader]):
         :param nested_depth: number of levels of nested stacks to include; None: none.
         :param with_healthy: also list objects without drift.
         :returns: `observed`: number of observed objects; `seen`: of those with an observation; `drifted`: of those with
-            drift; `since`, and `observed_at`, the time of the latest observation; `waiting`: number of requested
+            drift; `since`, and `looked_at`, the time of the latest observation; `waiting`: number of requested
             observations that are pending; `observers`: number of running observers; `resources`, each with its `path`,
-            `resource_type`, `physical_resource_id`, `state`, `reason`, `since`, `observed_at`, the `source` of the
+            `resource_type`, `physical_resource_id`, `state`, `reason`, `since`, `looked_at`, the `source` of the
             observation, the `policy` that applies, the number of `repairs` in a row, `given_up`, the names of
             properties whose live values were `accepted`, and `properties`: of each that differs `name`, and the values
             `wanted`, `applied` and `live`.
@@ -157,7 +157,7 @@ class DriftReads(Reading[StackReader]):
             'state': seen.found.value,
             'reason': without(seen.reason, secrets),
             'since': formats.moment(seen.since) if seen.observed_at is not None else None,
-            'observed_at': formats.moment(seen.observed_at),
+            'looked_at': formats.moment(seen.observed_at),
             'policy': seen.policy.value,
             'repairs': seen.repairs,
             'given_up': seen.given_up,

@@ -113,7 +113,7 @@ def drift_summary(summary: DriftSummary) -> Document:
         'seen': summary.seen,
         'drifted': summary.drifted,
         'since': moment(summary.since),
-        'observed_at': moment(summary.observed_at),
+        'looked_at': moment(summary.observed_at),
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -32,7 +33,7 @@ LOG = logging.getLogger(__name__)
 MOST_ACTIONS = 2000
 """Maximum number of results in the journal; the newest stay."""
 SLACK_S = 60.0
-"""An action may have begun so long before the time whose commits are lost."""
+"""Seconds before a loss in which a result also counts as possibly lost: clocks differ, and commits take their time."""
 MOST_LOSSES = 10
 """Maximum number of losses that are remembered; the newest stay."""
 LOOKS_AT = 3
@@ -53,12 +54,14 @@ class FinishedAction:
     :param physical_id: of its object, where there is one.
     :param perhaps_made: whether it is a creation that may have made an object, with or without an id.
     :param is_dropped: True if its result was refused because the claim was lost.
+    :param ended: seconds on the clock of this process when it ended.
     """
 
     claim: Claim
     physical_id: str | None
     perhaps_made: bool = False
     is_dropped: bool = False
+    ended: float = 0.0
 
     @property
     def at(self) -> float:
@@ -105,7 +108,12 @@ def _reason(loss: LostCommits, done: FinishedAction) -> str:
 def _rivals(done: FinishedAction) -> list[FinishedAction]:
     """Creations of others whose objects were touched by the way: who has carried them out may have died since."""
     return [
-        FinishedAction(replace(done.claim, action=Action.CREATE, resource=rival, rivals=()), rival.physical_id, True)
+        FinishedAction(
+            replace(done.claim, action=Action.CREATE, resource=rival, rivals=()),
+            rival.physical_id,
+            True,
+            ended=done.ended,
+        )
         for rival in done.claim.rivals
     ]
 
@@ -142,17 +150,28 @@ class ResultJournal:
 
     def add(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
         """An action has ended, and its result is stored, or at least its object known; see `FinishedAction`."""
-        self._done.append(FinishedAction(claim, physical_id or claim.resource.physical_id, perhaps_made))
+        known = physical_id or claim.resource.physical_id
+        self._done.append(FinishedAction(claim, known, perhaps_made, ended=self._clock()))
 
     def tell(self, loss: LostCommits) -> None:
         """Note that the database has lost the commits of a time span. Logged at once; `mend` does the rest."""
-        for done in [done for done in list(self._done) if _from(loss) <= done.at <= loss.until]:
+        for done in self._in_question(loss):
             LOG.warning(
                 'Stack %s: result of %s may be lost in the database, its row is repaired: %s', done.stack_id, done, loss
             )
             self._lost.append(LostAction(done, _reason(loss, done), is_certain=done.is_dropped))
             self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))
         self._losses.append(loss)
+
+    def _in_question(self, loss: LostCommits) -> list[FinishedAction]:
+        """Return the results that ended within a loss.
+
+        Durations decide and not times: the clock of the present server may differ from that of the one before. An
+        action may have been claimed long before the loss, but none was after it.
+        """
+        lasted_s = math.inf if loss.since is None else loss.until - loss.since
+        since = self._clock() - lasted_s - SLACK_S
+        return [done for done in list(self._done) if done.ended >= since and done.at <= loss.until]
 
     def dropped(self, claim: Claim, is_certain: bool) -> None:
         """Note an action whose result was refused because the claim was lost.
@@ -162,7 +181,7 @@ class ResultJournal:
 
         :param is_certain: whether the claim is known to be lost. Otherwise that may be found out later, with the loss.
         """
-        done = FinishedAction(claim, claim.resource.physical_id, is_dropped=True)
+        done = FinishedAction(claim, claim.resource.physical_id, is_dropped=True, ended=self._clock())
         loss = next((each for each in self._losses if _from(each) <= done.at <= each.until), None)
         if is_certain or loss is not None:
             reason = _reason(loss, done) if loss else LOST
@@ -179,14 +198,14 @@ class ResultJournal:
 
         :raises DatabaseUnavailable: the database cannot be reached.
         """
-        newest = [done.claim for done in islice(reversed(list(self._done)), LOOKS_AT)]
-        if newest[:1] != [self._looked_for]:
-            self._looked_for, self._seen = next(iter(newest), None), 0
+        newest = list(islice(reversed(list(self._done)), LOOKS_AT))
+        newest_claim = newest[0].claim if newest else None
+        if newest_claim != self._looked_for:
+            self._looked_for, self._seen = newest_claim, 0
         if self._seen == SURE_AFTER:
             return
-        rows = ((claim, self._row(claim.resource.id)) for claim in newest)
-        claim, row = next(((claim, row) for claim, row in rows if row is not None), (None, None))
-        if claim is None or row is None or row.fence >= claim.resource.fence:
+        older = self._older(newest)
+        if older is None:
             self._older_since = None
             self._seen += 1
             return
@@ -195,11 +214,27 @@ class ResultJournal:
             self._older_since = self._clock()
         elif self._clock() - self._older_since >= LAGS_AT_MOST_S:
             self._older_since = None
-            loss = LostCommits(claim.at, max(done.at for done in list(self._done)))
+            loss = LostCommits(older.at, older.at + self._clock() - older.ended)
             LOG.error(
                 'Commits of this process lost by the database %s, as after a fail-over; their rows are repaired', loss
             )
             self.tell(loss)
+
+    def _older(self, newest: Sequence[FinishedAction]) -> FinishedAction | None:
+        """Return a result that the database does not contain, although it should.
+
+        The row of the newest result that still has one decides. Where all rows are gone the traversals decide: a stack
+        keeps its traversals when it is deleted, so a traversal that does not exist was lost with the rows. A deletion
+        proves nothing: `purge_deleted` may have removed its traversal.
+        """
+        for done in newest:
+            row = self._row(done.claim.resource.id)
+            if row is not None:
+                return done if row.fence < done.claim.resource.fence else None
+        for done in newest:
+            if done.claim.action is not Action.DELETE and self._traversal(done.claim.traversal.id) is None:
+                return done
+        return None
 
     @property
     def is_mending(self) -> bool:
