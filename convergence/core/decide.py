@@ -1,10 +1,14 @@
-"""What becomes of one wanted resource: the row as it is, what the template wants, and the difference between them.
+"""Decides the step for one desired resource, from its row, its definition and the difference between them.
 
-A worker carries the answer out, and a preview tells it to the user; both ask here, and nowhere else. Where a preview
-cannot know the difference yet it asks for every one that is possible: what all answers have in common is certain.
+A worker carries the step out, and a preview shows it to the user: both call this module. If a preview does not know the
+difference yet, it calls it for each possible one; the properties that all answers share are certain.
 
-What a preview cannot foretell stands in `convergence.core.begin`: that an action has killed too many workers, that what
-a node takes from others is too large or cannot be read, and that a person is asked first, at a hook.
+A replacement has a second route, which no preview knows: the resource type raises `ReplacementNeeded` during the
+action. `worker.attempts.runner` turns that into the result `NeedsReplacement`, `core.finish` stores it, and
+`worker.checks.node_checks` makes the new row with `core.replacement`.
+
+Three more facts are not known to a preview, and are in `convergence.core.begin`: an action has killed too many workers;
+the inputs of a node are too large or unreadable; a hook waits for a user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A traversal that makes no progress: it goes on all the same, but whoever looks at the stack can see it."""
+"""Report a traversal without progress: by an event and in the status reason of its stack. The traversal continues."""
 
 from __future__ import annotations
 

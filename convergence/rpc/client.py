@@ -74,7 +74,7 @@ class WorkerClient:
     ) -> bool:
         """Tell one worker that a node may be ready, on behalf of `beneficiary`. False: not sent, the sweeper will.
 
-        :param hops: how many workers without a free thread have handed that on.
+        :param hops: number of redeliveries: how often workers without a free thread have forwarded that.
         """
         return self._checks.to_one(messages.CheckResource(traversal_id, node, hops, beneficiary()), context)
 

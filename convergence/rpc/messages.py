@@ -110,7 +110,7 @@ class Message:
 class CheckResource(Message):
     """To one worker: this node may be ready.
 
-    :param hops: how many workers without a free thread have handed that on.
+    :param hops: number of redeliveries: how often workers without a free thread have forwarded the nodes.
     :param project: id of the project that it is for; empty where that is not known.
     :param more: numbers of other nodes of the traversal that may be ready.
     """
