@@ -76,10 +76,10 @@ class Api:
 
     def begin(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
-    ) -> Accepted:
+    ) -> AcceptedRequest:
         """Send a request that begins an operation."""
         answer = self.ask(method, path, body=body, headers=headers)
-        return Accepted(answer.headers.get('x-openstack-request-id', ''), _document(answer))
+        return AcceptedRequest(answer.headers.get('x-openstack-request-id', ''), _document(answer))
 
     def ask(
         self,
@@ -172,7 +172,7 @@ def _is_preview(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedRequest:
     """The answer to a request that begins an operation. The history of the stack names the request."""
 
     request_id: str
@@ -275,7 +275,7 @@ class StackClient:
         """Return the outputs with their values."""
         return list(self.show(outputs=True).get('outputs') or ())
 
-    def act(self, action: str, options: Mapping[str, Any] | None = None) -> Accepted:
+    def act(self, action: str, options: Mapping[str, Any] | None = None) -> AcceptedRequest:
         """Start an action."""
         return self.api.begin('POST', self.at('actions'), {action: dict(options) if options else None})
 

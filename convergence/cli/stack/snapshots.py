@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from convergence.cli.arguments import SNAPSHOT, STACK
-from convergence.cli.connection.client import Accepted, Api, StackClient
+from convergence.cli.connection.client import AcceptedRequest, Api, StackClient
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 from convergence.cli.watch.operations import Follow, start_operation
@@ -36,7 +36,7 @@ def create(api: Api, output: ResultPrinter, name: str, called: str | None, **giv
     stack = api.stack(name)
     made: Document = {}
 
-    def begin() -> Accepted:
+    def begin() -> AcceptedRequest:
         accepted = api.begin('POST', stack.at('snapshots'), {'name': called} if called else {})
         made.update(accepted.document)
         return accepted

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from convergence.cli.connection.client import Accepted, StackClient
+from convergence.cli.connection.client import AcceptedRequest, StackClient
 from convergence.cli.exits import ExitCode
 from convergence.cli.output import ResultPrinter
 from convergence.cli.watch.following import OperationStart, before, operation_of, scene_of
@@ -59,7 +59,7 @@ def _follow(
 
 def start_operation(
     stack: StackClient,
-    begin: Callable[[], Accepted],
+    begin: Callable[[], AcceptedRequest],
     expected: str,
     follow: Follow,
     output: ResultPrinter,
