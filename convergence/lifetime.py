@@ -1,4 +1,4 @@
-"""Which process of this machine one is, and whether another one has ended: told by what Linux knows of both."""
+"""Identifies processes of this machine, and finds out if one has ended, from data of the Linux kernel."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 _BOOT = Path('/proc/sys/kernel/random/boot_id')
 _NAMESPACE = Path('/proc/self/ns/pid')
 _GONE = 'ZX'
-"""States of a process all of whose threads have ended, and which its parent has not asked about yet."""
+"""States of a process whose threads have all ended and whose exit code its parent has not read yet."""
 
 
 def mark() -> str | None:
-    """What tells this process from all others, anywhere and at any time; None where the system does not say.
+    """Return a text that identifies this process among all processes; None if the system has no such data.
 
-    It names the run of the kernel, the namespace of process ids (containers on one machine have several), the process
-    id and, as those are given out again, when the process began.
+    It contains the id of the kernel's boot, the namespace of process ids (containers on one machine have several), the
+    process id, and the start time of the process, because the system reuses process ids.
     """
     here, began = _here(), _began(os.getpid())
     return None if here is None or began is None else f'{here}/{os.getpid()}/{began}'
 
 
 def has_ended(other: str) -> bool:
-    """Whether the process with a mark has certainly ended. False as well where that cannot be seen from here."""
+    """Return True if the process with a mark has certainly ended; False if it runs or is on another machine."""
     here, _, process = other.partition('/')
     pid, _, began = process.partition('/')
     if here != _here() or not pid.isdecimal():
@@ -32,7 +32,7 @@ def has_ended(other: str) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        pass  # it is there, and somebody else's
+        pass  # the process exists and belongs to another user
     found = _began(int(pid))
     return found is not None and found != began
 
@@ -45,10 +45,10 @@ def _here() -> str | None:
 
 
 def _began(pid: int) -> str | None:
-    """When a process began, in ticks since the system did; empty if it has ended, None if that cannot be seen."""
+    """Return the start time of a process in ticks since the boot; empty if it has ended, None if unreadable."""
     try:
         known = Path(f'/proc/{pid}/stat').read_text()
     except OSError:
         return None
-    state, *more = known.rpartition(')')[2].split()  # the name, in parentheses, may have anything in it
+    state, *more = known.rpartition(')')[2].split()  # the name, in parentheses, may contain any character
     return '' if state in _GONE else more[18]

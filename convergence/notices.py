@@ -1,7 +1,7 @@
-"""What is told of a stack to those outside: on a message bus, in the field's own form, and to webhooks. Pure.
+"""Notices about stacks for receivers outside: a message bus, in the form of OpenStack, and webhooks. No I/O.
 
-One payload serves both. On the bus it is an ordinary notification; to a webhook it goes as the data of a CloudEvent
-1.0, signed as the specification Standard Webhooks has it.
+Both receive the same payload. The bus carries it as an ordinary notification. A webhook receives it as the data of a
+CloudEvent 1.0, with a signature as the specification Standard Webhooks defines it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from urllib.parse import quote
 from convergence.core.model import Action, Status
 
 SERVICE = 'orchestration'
-"""How the field calls a service of this kind: event types and publishers begin with it."""
+"""The OpenStack name of a service of this kind: event types and publisher ids begin with it."""
 KEY_BEGINNING = 'whsec_'
-"""How every key of a webhook begins; the rest is base64."""
+"""The prefix of every key of a webhook; the rest is base64."""
 KEY_BYTES = 32
 CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 3600.0
 
 
 class NoticeKind(StrEnum):
-    """Which part of an operation a notice is about. The value is the end of its event type."""
+    """The part of an operation that a notice reports. The value is the last part of its event type."""
 
     START = 'start'
     PROGRESS = 'progress'
@@ -39,9 +39,10 @@ class NoticeKind(StrEnum):
 
     @classmethod
     def of(cls, status: Status, *, begins: bool) -> NoticeKind:
-        """That of a stack's event.
+        """Return the kind of a stack's event.
 
-        :param begins: whether an operation begins with it.
+        :param status: the status of the stack in the event.
+        :param begins: True if the event is the first one of an operation.
         """
         if status is Status.IN_PROGRESS:
             return cls.START if begins else cls.PROGRESS
@@ -49,7 +50,7 @@ class NoticeKind(StrEnum):
 
 
 class NoticeSubject(StrEnum):
-    """What a notice is about. The value stands in its event type."""
+    """The subject of a notice. The value is a part of its event type."""
 
     STACK = 'stack'
     AUTOSCALING = 'autoscaling'
@@ -58,16 +59,16 @@ class NoticeSubject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StackNotice:
-    """Something that happened to a stack as a whole, and the stack as it was then.
+    """An event of a stack as a whole, and the state of the stack at that time.
 
-    :param event_id: of the event of the stack; receivers recognise by it what they were told before.
-    :param root_id: the stack that it is nested in at the outside, or itself.
-    :param at: seconds since the epoch, and so are `created_at` and `updated_at`.
-    :param description: of its template; None: it cannot be read.
-    :param user_id: for whom the stack acts after a request; None: for nobody.
-    :param about: the operation of the stack, a group in it that gets other members, or an object of it that changed
-        outside of the stack.
-    :param details: what is told besides, under keys of its own.
+    :param event_id: id of the stack's event; receivers use it to recognise a repeated notice.
+    :param root_id: id of the root stack; of the stack itself if it is not nested.
+    :param at: time of the event in seconds since the epoch, as are `created_at` and `updated_at`.
+    :param description: description in the stack's template; None: the template cannot be read.
+    :param user_id: the user that the stack acts for after a request; None: the stack has no credentials.
+    :param about: the subject: an operation of the stack, a group whose members change, or an object that was changed
+        outside the stack.
+    :param details: further keys of the payload; None: no further keys.
     """
 
     event_id: str
@@ -91,12 +92,12 @@ class StackNotice:
 
     @property
     def event_type(self) -> str:
-        """Of the notification and of the CloudEvent."""
+        """The type of the notification and of the CloudEvent."""
         what = f'stack.{self.action.lower()}' if self.about is NoticeSubject.STACK else self.about
         return f'{SERVICE}.{what}.{self.kind}'
 
     def payload(self) -> dict[str, Any]:
-        """What is told, under the field's keys."""
+        """Return the content of the notice under the keys that OpenStack uses."""
         return {
             'tenant_id': self.project_id,
             'user_id': self.user_id,
@@ -113,7 +114,7 @@ class StackNotice:
         }
 
     def cloud_event(self) -> dict[str, Any]:
-        """The CloudEvent for webhooks."""
+        """Return the CloudEvent for webhooks."""
         path = (self.project_id, 'stacks', self.stack_name, self.stack_id)
         source = '/v1/' + '/'.join(quote(part, safe='') for part in path)
         return cloud_event(self.event_id, self.event_type, source, self.stack_name, self.at, self.payload())
@@ -122,9 +123,9 @@ class StackNotice:
 def cloud_event(
     event_id: str, event_type: str, source: str, subject: str, at: float, data: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A CloudEvent 1.0, in its structured form.
+    """Return a CloudEvent 1.0 in its structured form.
 
-    :param at: seconds since the epoch.
+    :param at: time of the event in seconds since the epoch.
     """
     return {
         'specversion': '1.0',
@@ -139,23 +140,23 @@ def cloud_event(
 
 
 def instant(at: float) -> str:
-    """A moment in seconds since the epoch, as RFC 3339 has it, in whole seconds."""
+    """Format a time in seconds since the epoch as RFC 3339, in whole seconds."""
     return datetime.fromtimestamp(int(at), UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
 
 
 def webhook_key(random: bytes) -> str:
-    """The key of a webhook in the form in which its owner is shown it.
+    """Return the key of a webhook in the form that its owner sees.
 
-    :param random: `KEY_BYTES` bytes that nobody can guess.
+    :param random: `KEY_BYTES` random bytes, fit for secrets.
     """
     return KEY_BEGINNING + base64.b64encode(random).decode()
 
 
 def signed(event: Mapping[str, Any], key: str, at: float) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of the request by which a webhook is told.
+    """Return the body and the headers of the request to a webhook.
 
-    :param key: as `webhook_key` makes it.
-    :param at: when it is sent, in seconds since the epoch: receivers refuse what is old.
+    :param key: key of the webhook, as `webhook_key` returns it.
+    :param at: time of sending in seconds since the epoch; receivers refuse old requests.
     """
     body = json.dumps(event, ensure_ascii=False, separators=(',', ':')).encode(errors='replace')
     message_id, sent = str(event['id']), str(int(at))
@@ -170,5 +171,8 @@ def signed(event: Mapping[str, Any], key: str, at: float) -> tuple[bytes, dict[s
 
 
 def pause_s(attempts: int) -> float:
-    """How long a webhook is left alone after so many failures in a row: twice as long each time, up to an hour."""
+    """Return the seconds until the next attempt after `attempts` failures in a row.
+
+    The pause doubles with each failure, up to an hour.
+    """
     return min(FIRST_PAUSE_S * 2.0 ** min(max(attempts - 1, 0), 20), LONGEST_PAUSE_S)

@@ -1,7 +1,7 @@
-"""Says once what libraries repeat: during an outage each thread and each attempt has the same to say.
+"""Suppresses repeated log lines of libraries: during an outage each thread and each attempt logs the same line.
 
-The first line passes. Further ones with the same template, from the same logger, are counted; the next that comes after
-`INTERVAL_S` passes too and says how many there were. What is known to be no fault of ours loses its traceback.
+The first line passes the filter. The filter counts further lines with the same template from the same logger. The first
+one after `INTERVAL_S` seconds passes too, with the count. Known errors of connections pass without their traceback.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing_extensions import override
 INTERVAL_S = 60.0
 
 MOST_MESSAGES = 1000
-"""So many different lines are remembered."""
+"""Maximum number of different lines that the filter remembers, to bound its memory."""
 
 LIBRARIES = ('amqp', 'kombu', 'oslo.messaging', 'oslo_messaging', 'oslo.db', 'oslo_db', 'sqlalchemy', 'pymysql')
-"""Loggers of those that talk to the broker and the database, with all below them."""
+"""Loggers of the libraries for the broker and the database, including their child loggers."""
 
 CONNECTIONS = ('sqlalchemy.pool', 'oslo_db.sqlalchemy.engines', 'oslo.db.sqlalchemy.engines')
-"""Loggers that show the traceback of a connection that broke. It is replaced, and whoever used it is told."""
+"""Loggers that log the traceback of a broken connection. The pool replaces it, and its user gets an error."""
 
 
 @dataclass(slots=True)
 class _Said:
-    """What a library has said.
+    """The record of one line of a library.
 
-    :ivar at: when it was last shown.
-    :ivar more: how often since.
+    :ivar at: time when the line last passed.
+    :ivar more: number of suppressed lines since then.
     """
 
     at: float
@@ -39,9 +39,9 @@ class _Said:
 
 
 class Repetitions(logging.Filter):
-    """Lets a line of a library pass once in `INTERVAL_S`. One of them serves all handlers of a process.
+    """Lets a line of a library pass once per `INTERVAL_S`. All handlers of a process share one filter.
 
-    :param clock: seconds, from any moment on.
+    :param clock: returns seconds since any fixed moment.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,7 +51,7 @@ class Repetitions(logging.Filter):
 
     @override
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is shown. Decided once, however many handlers ask."""
+        """Return True if the line passes. The filter decides once per line, for all handlers."""
         if not _is_of(record.name, LIBRARIES):
             return True
         decided = getattr(record, 'passes', None)
@@ -64,7 +64,8 @@ class Repetitions(logging.Filter):
         if _is_of(record.name, CONNECTIONS) and record.exc_info:
             _in_one_line(record)
         key, now = (record.name, record.levelno, str(record.msg)), self._clock()
-        # Without a lock: of two threads at the same moment both may pass, or one may not be counted. That does no harm.
+        # Without a lock. Two threads at the same moment may both pass, or a line may be missing from the count; both
+        # are harmless.
         said = self._said.get(key)
         if said is not None and now - said.at < INTERVAL_S:
             said.more += 1
@@ -84,7 +85,7 @@ def _is_of(name: str, loggers: tuple[str, ...]) -> bool:
 
 
 def _in_one_line(record: logging.LogRecord) -> None:
-    """The error without the way that it came; a line more would not tell more."""
+    """Replace the traceback of a log record by the first line of its error, which names the cause."""
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     lines = str(error).strip().splitlines() if error is not None else []
     first = lines[0] if lines else type(error).__name__

@@ -1,8 +1,8 @@
-"""Signal addresses: URLs that let whoever knows one signal one resource, and do nothing else. Pure.
+"""Signal addresses: a caller who knows the URL may signal one resource, and may do nothing else. No I/O.
 
-An address names a resource and carries a signature: an HMAC of what it may be used for, under a key that belongs to
-that resource alone, is stored with it, and goes with it. Nothing is stored for a single address. What a signature
-covers: project, resource, a text made by chance at the last revocation, and when the address expires.
+An address contains the id of a resource and a signature. The signature is an HMAC of the project, the resource, a
+random text from the last revocation, and the expiry of the address. Each resource has a key of its own for it, which is
+stored with the resource and deleted with it. The database stores nothing for a single address.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from convergence.secrecy import MASK
 
 KEY = 'signal_key'
-"""Where a resource type keeps the key in the private data of a resource."""
+"""Name of the key in the private data of a resource."""
 SIGNATURE, EXPIRES = 'Signature', 'Expires'
-"""Parameters of the query. The others, which the field's addresses have too, say how the signature was made."""
+"""Parameters of the query. Two further ones, as in the signal addresses of Heat, name the method of the signature."""
 
 _METHOD = {'SignatureMethod': 'HmacSHA256', 'SignatureVersion': '2'}
 _PATH = re.compile(r'/v1/(?P<project>[^/]+)/signals/(?P<resource>[^/]+)')
 _BEGINNING = 'cvsig_'
-"""How every signature begins, so that it is recognised wherever it turns up."""
+"""Prefix of every signature, by which `without_signatures` finds it in any text."""
 _SHOWN = re.compile(rf'{_BEGINNING}[A-Za-z0-9_-]+')
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an address allows.
+    """The permission that an address carries.
 
-    :param resource_id: the row of the resource that may be signalled.
-    :param revocation: the text made by chance when the addresses of that row were revoked last; empty: never. Without
-        it nobody makes a new address, not even who has got hold of the key before.
-    :param expires_at: seconds since the epoch, whole; None: as long as the resource lives.
+    :param resource_id: id of the row of the resource that accepts the signals.
+    :param revocation: random text from the last revocation of the row's addresses; empty: none was revoked. It changes
+        all signatures, so that an attacker who knows the key cannot make valid addresses after a revocation.
+    :param expires_at: expiry in whole seconds since the epoch; None: the address is valid as long as the resource
+        exists.
     """
 
     project_id: str
@@ -46,38 +47,38 @@ class Grant:
     expires_at: int | None = None
 
     def signature(self, key: str) -> str:
-        """The signature, as an address carries it.
+        """Return the signature for an address.
 
-        :param key: of the resource.
+        :param key: key of the resource.
         """
         expires = '' if self.expires_at is None else str(self.expires_at)
         parts = ('convergence-signal', self.project_id, self.resource_id, self.revocation, expires)
-        # Each part with its length: no two grants have the same text.
+        # The length before each part ensures that two different grants never have the same text.
         text = ''.join(f'{len(part)}:{part}' for part in parts)
         made = hmac.new(key.encode(), text.encode(), hashlib.sha256).digest()
         return _BEGINNING + base64.urlsafe_b64encode(made).decode().rstrip('=')
 
     def endpoint(self, api: str) -> str:
-        """The address without its signature, which then has to come in the header X-Auth-Token.
+        """Return the address without its signature. A caller must send the signature in the header X-Auth-Token.
 
-        :param api: address of the API with its version, without a slash at the end.
+        :param api: address of the API with its version, without a trailing slash.
         """
         expires = '' if self.expires_at is None else f'?{urlencode({EXPIRES: self.expires_at})}'
         return f'{api}/{quote(self.project_id, safe="")}/signals/{quote(self.resource_id, safe="")}{expires}'
 
     def address(self, api: str, key: str) -> str:
-        """The whole address. See `endpoint`."""
+        """Return the address with its signature. See `endpoint`."""
         query = {} if self.expires_at is None else {EXPIRES: self.expires_at}
         plain = self.endpoint(api).partition('?')[0]
         return f'{plain}?{urlencode({**query, **_METHOD, SIGNATURE: self.signature(key)})}'
 
     def is_proven_by(self, key: str, proof: str) -> bool:
-        """Whether somebody knows the signature, from what `proof_of` makes of it. Takes as long for any proof."""
+        """Return True if `proof` is the result of `proof_of` for the signature. Takes the same time for any proof."""
         return hmac.compare_digest(proof_of(self.signature(key)).encode(), proof.encode(errors='replace'))
 
 
 def proof_of(signature: str) -> str:
-    """What shows that a signature is known without telling it: so it does not travel through the message broker."""
+    """Return a hash that proves knowledge of a signature, so that the broker never carries the signature itself."""
     return hashlib.sha256(signature.encode(errors='replace')).hexdigest()
 
 
@@ -92,13 +93,13 @@ def server_proof(secret: str, nonce: str, url: str) -> str:
 
 
 def key_in(data: Mapping[str, Any]) -> str | None:
-    """The key in the private data of a resource; None where it has none."""
+    """Return the key in the private data of a resource, or None if it has none."""
     key = data.get(KEY)
     return key if isinstance(key, str) and key else None
 
 
 def resource_of(address: str) -> str | None:
-    """The id of the resource that an address, or anything else, lets be signalled; None where it is no such address."""
+    """Return the id of the resource in a signal address, or None if `address` is not a signal address."""
     try:
         path = urlsplit(address).path
     except ValueError:
@@ -108,10 +109,10 @@ def resource_of(address: str) -> str | None:
 
 
 def is_signal_path(path: str) -> bool:
-    """Whether a path of the API, decoded, is one at which signals with a signature are taken."""
+    """Return True if a decoded path of the API is the path of a signal address."""
     return _PATH.fullmatch(path) is not None
 
 
 def without_signatures(text: str) -> str:
-    """`text`, with every signature of a signal address in it masked."""
+    """Return `text` with all signatures of signal addresses masked."""
     return _SHOWN.sub(MASK, text)

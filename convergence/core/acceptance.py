@@ -16,10 +16,12 @@ from convergence.core.views import FinishView
 
 
 class AcceptanceOutcome(StrEnum):
-    """What became of it.
+    """The result of accepting drift or withdrawing an acceptance.
 
-    * `DONE`: the row says so now. `BUSY`: something is being done with the resource.
-    * `STALE`: what was seen is not known to be so any more. `ABSENT`: there is no object any more.
+    * `DONE`: the row is changed.
+    * `BUSY`: an action on the resource is in progress.
+    * `STALE`: the observation is no longer valid.
+    * `ABSENT`: the resource has no object, or no acceptance.
     """
 
     DONE = 'DONE'
@@ -31,11 +33,12 @@ class AcceptanceOutcome(StrEnum):
 def accept(
     view: FinishView, seen: Observation, names: Collection[str], new_id: Callable[[], str]
 ) -> Decision[AcceptanceOutcome]:
-    """Take live values of some properties for wanted and applied, if nobody holds the row and nothing is under way.
+    """Accept live values of some properties as desired and applied, if no action on the row is in progress.
 
-    The row gets another fence, as with a claim: what an observer saw before was compared with other values.
+    The row gets another fence, as with a claim, because earlier observations compared the object with other values.
 
-    :param seen: what is known of the object; it has the live values.
+    :param seen: the observation of the object, with the live values.
+    :param names: names of the properties to accept.
     """
     resource = view.resource
     if resource is None:
@@ -54,16 +57,16 @@ def accept(
         'fence': resource.fence + 1,
         'updated_at': view.now,
     }
-    text = f'Accepted as it is: {", ".join(sorted(names))}'
+    text = f'Accepted the live values of: {", ".join(sorted(names))}'
     event = Event.of_resource(new_id(), resource, resource.action, resource.status, text, view.now)
     update = UpdateResource(resource.id, None, resource.fence, changes)
     return Decision(AcceptanceOutcome.DONE, (update, InsertEvents((event,))))
 
 
 def withdraw(view: FinishView, new_id: Callable[[], str]) -> Decision[AcceptanceOutcome]:
-    """Take back what was accepted of a resource: what the template said then counts as applied again.
+    """Withdraw the acceptance of a resource: the earlier values of the template count as applied again.
 
-    So the object differs as it did before, and what follows from that is what follows from any difference.
+    The object then differs from its record again, with the usual consequences of drift.
     """
     resource = view.resource
     if resource is None or resource.accepted is None:
@@ -71,22 +74,22 @@ def withdraw(view: FinishView, new_id: Callable[[], str]) -> Decision[Acceptance
     hindrance = _hindrance(resource)
     if hindrance is not None:
         return Decision(hindrance)
-    wanted = resource.accepted.wanted
-    properties = {name: value for name, value in resource.properties.items() if name not in wanted}
+    before = resource.accepted.wanted
+    properties = {name: value for name, value in resource.properties.items() if name not in before}
     changes: ResourceChange = {
         'accepted': None,
-        'properties': {**properties, **{name: value for name, value in wanted.items() if value is not None}},
+        'properties': {**properties, **{name: value for name, value in before.items() if value is not None}},
         'fence': resource.fence + 1,
         'updated_at': view.now,
     }
-    text = f'Accepted no more: {", ".join(sorted(wanted))}'
+    text = f'Accepted no more: {", ".join(sorted(before))}'
     event = Event.of_resource(new_id(), resource, resource.action, resource.status, text, view.now)
     update = UpdateResource(resource.id, None, resource.fence, changes)
     return Decision(AcceptanceOutcome.DONE, (update, InsertEvents((event,))))
 
 
 def _hindrance(resource: Resource) -> AcceptanceOutcome | None:
-    """Why nothing can be said of the properties of a row now; None: it can."""
+    """Return the reason why the acceptance of a row cannot change now; None if it can."""
     if resource.action in (Action.INIT, Action.DELETE) or resource.replaced_by is not None:
         return AcceptanceOutcome.ABSENT
     is_free = resource.owner is None and resource.status is Status.COMPLETE
@@ -94,10 +97,11 @@ def _hindrance(resource: Resource) -> AcceptanceOutcome | None:
 
 
 class Marked(StrEnum):
-    """What became of it.
+    """The result of marking a resource as healthy or unhealthy.
 
-    * `DONE`: the row says so now, or did already. `BUSY`: something is being done with the resource.
-    * `ABSENT`: there is no object of which anything could be said.
+    * `DONE`: the row has the mark now, or had it before.
+    * `BUSY`: an action on the resource is in progress.
+    * `ABSENT`: the resource has no object.
     """
 
     DONE = 'DONE'
@@ -106,9 +110,9 @@ class Marked(StrEnum):
 
 
 def mark(view: FinishView, unhealthy: bool, reason: str, new_id: Callable[[], str]) -> Decision[Marked]:
-    """Mark the row of a resource, if nobody holds it and nothing is under way.
+    """Mark a resource as unhealthy or healthy, if no action on it is in progress.
 
-    A broken one is replaced by the next update. Only what was broken can be well again.
+    The next update replaces an unhealthy resource. Only an unhealthy resource can become healthy.
     """
     resource = view.resource
     if resource is None or resource.action in (Action.INIT, Action.DELETE) or was_never_made(resource):

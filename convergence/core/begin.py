@@ -1,7 +1,7 @@
-"""One node: what is to be done for it, and the claim of its row.
+"""Begins a node check: decides the step that a node needs and claims its row.
 
-The store calls `begin` with the node's row locked and everything else read afterwards. Each of its answers is a value
-(`Step`); a replacement or a wait is an expected outcome, not an error.
+The store calls `begin` with the node's row locked and all other rows read after that. Each answer is a value (`Step`);
+a replacement or a wait is an expected answer, not an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from convergence.values import replace
 
 
 def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[StepDecision]:
-    """Decide what to do for a node, and claim its row where a plugin has to be called."""
+    """Decide the step for a node, and claim its row if the step calls a resource type."""
     node, resource = view.node, view.resource
     if view.is_under_way and not view.may_start and node.status is NodeStatus.READY:
         return _let_end(view, worker, resource)
@@ -55,11 +55,10 @@ def begin(view: NodeView, worker: Worker, assess: Assess) -> Decision[StepDecisi
 
 
 def _sleeps(view: NodeView, resource: Resource) -> bool:
-    """Whether this very traversal has parked the row until later, and nothing has happened since.
+    """Return True if this traversal has parked the row until later, and no event has arrived since.
 
-    Then a message that comes early is a double.
-
-    What an older traversal has parked is looked at now: its timers name nodes that nobody visits any more.
+    An early message is then a duplicate. A row that an older traversal has parked is polled now, because its timer
+    names a node that no worker visits any more.
     """
     if resource.wake_at is None or resource.wake_at <= view.now or resource.event_count != resource.polled_event_count:
         return False
@@ -67,7 +66,7 @@ def _sleeps(view: NodeView, resource: Resource) -> bool:
 
 
 def _let_end(view: NodeView, worker: Worker, resource: Resource | None) -> Decision[StepDecision]:
-    """The traversal is being cancelled: what has begun goes on, and nothing else begins."""
+    """Decide the step in a traversal that is being cancelled: running actions continue, and no other action begins."""
     node = view.node
     if resource is None or resource.status is not Status.IN_PROGRESS:
         return Decision(StepDecision(Step.OVER, None, view.stack.id))
@@ -96,7 +95,7 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
         return nothing_to_do(view, worker, [])
     gone = DeleteResource(resource.id, None, resource.fence, resource.was_signalled)
     if is_gone(resource, view.traversal) or was_never_made(resource):
-        # Deleted already, or never begun: nothing of it exists anywhere.
+        # The object was deleted already or never created.
         return nothing_to_do(view, worker, [gone])
     stays = _why_it_stays(view, resource)
     if stays is not None and not _is_let_go(resource, worker):
@@ -118,9 +117,9 @@ def _cleanup(view: NodeView, worker: Worker, resource: Resource) -> Decision[Ste
 
 
 def _go_on_deleting(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """Bring a deletion to its end that has begun; that of a nested stack is begun again in each traversal.
+    """Claim the row for the end of its deletion. The deletion of a nested stack begins again in each traversal.
 
-    What its stack does for another one may be late, be cancelled any moment, or have failed long ago.
+    An operation of the nested stack for an older traversal may be late, cancelled at any moment, or failed.
     """
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
@@ -130,7 +129,7 @@ def _go_on_deleting(view: NodeView, worker: Worker, resource: Resource) -> Decis
 
 
 def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
-    """Why a row goes and its object does not; None where the object is deleted."""
+    """Return the reason why the object of a deleted row stays; None if the object is deleted too."""
     if view.traversal.retains:
         return 'abandoned'
     policy = resource.definition.deletion_policy if resource.definition else DeletionPolicy.DELETE
@@ -140,7 +139,7 @@ def _why_it_stays(view: NodeView, resource: Resource) -> str | None:
 
 
 def _is_let_go(resource: Resource, worker: Worker) -> bool:
-    """Whether the object of a row that goes has to be told that it stays: a stack, unless it was that of others."""
+    """Return True if the object of a deleted row is an own nested stack, which must be abandoned as well."""
     return worker.nests(resource.type) and not is_adopted(resource) and not is_offered(resource)
 
 
@@ -151,14 +150,14 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     if view.node.damaged or view.unread:
         return refuse_unread(view, worker, resource)
     if worker.max_input_bytes is not None and view.input_bytes > worker.max_input_bytes:
-        told = f'what it takes from other resources has {view.input_bytes} bytes'
-        return refuse(view, worker, resource, f'{told}; the limit [limits] max_input_bytes is {worker.max_input_bytes}')
+        size = f'what it takes from other resources has {view.input_bytes} bytes'
+        return refuse(view, worker, resource, f'{size}; the limit [limits] max_input_bytes is {worker.max_input_bytes}')
     definition = view.node.definition
     assert definition is not None
     recreated = worker.creation(resource.type).is_repeated
     nests = worker.nests(definition.type)
-    woken = resource.traversal_id == view.traversal.id  # of a row whose resume has failed: it failed in this one
-    # What a nested stack does for another traversal may be late, or be cancelled any moment.
+    woken = resource.traversal_id == view.traversal.id  # for a row whose resume has failed: it failed in this traversal
+    # An operation of a nested stack for another traversal may be late, or cancelled at any moment.
     adopts, repeats = view.traversal.action is Action.ADOPT, _repeats(view, resource) and (woken or not nests)
     goal = ResourceGoal(definition, adopts, repeats, recreated, nests, view.traversal.observes, woken)
     if is_past_the_last(resource, view.traversal) and not is_adopted(resource):
@@ -167,7 +166,7 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     if giving is not None:
         return giving
     planned = before_comparing(resource, goal)
-    at_once = _whatever_is_wanted(view, worker, resource, planned) if planned is not None else None
+    at_once = _before_assessing(view, worker, resource, planned) if planned is not None else None
     if at_once is not None:
         return at_once
     if definition.external_id is not None and resource.crash_count >= MAX_CRASHES:
@@ -181,10 +180,10 @@ def _update(view: NodeView, worker: Worker, resource: Resource, assess: Assess) 
     return _carry_out(view, worker, resource, planned, _pending(view, wanted))
 
 
-def _whatever_is_wanted(
+def _before_assessing(
     view: NodeView, worker: Worker, resource: Resource, planned: PlannedStep
 ) -> Decision[StepDecision] | None:
-    """Do what was decided without a look at the wanted properties; None where they matter after all."""
+    """Decide a planned step that does not depend on the desired properties; return None if it depends on them."""
     match planned.kind:
         case StepKind.RESUME:
             return wake_up(view, worker, resource)
@@ -210,7 +209,7 @@ def _replace(view: NodeView, resource: Resource) -> Decision[StepDecision]:
 def _carry_out(
     view: NodeView, worker: Worker, resource: Resource, planned: PlannedStep, pending: Pending
 ) -> Decision[StepDecision]:
-    """Claim the row for what was decided, unless the node is to pause first."""
+    """Claim the row for the planned step, unless the node pauses at a hook first."""
     kind = planned.kind
     if kind is StepKind.REFUSE:
         return refuse(view, worker, resource, planned.reason)
@@ -233,15 +232,15 @@ def _carry_out(
     if kind is StepKind.UPDATE:
         return claim_row(view, worker, Step.UPDATE, Action.UPDATE, updating(resource, pending), pending)
     if resource.crash_count >= MAX_CRASHES:
-        return refuse_lethal(view, worker, resource, 'looking at it')
-    # What it may refer to from now on has to outlive it in whatever is planned meanwhile.
+        return refuse_lethal(view, worker, resource, 'comparing it with its record')
+    # Rows that the object may refer to from now on must not be deleted before it by a concurrent plan.
     return claim_row(view, worker, Step.REPAIR, Action.UPDATE, {'requires': _either(resource, pending)}, pending)
 
 
 def _keep(view: NodeView, worker: Worker, resource: Resource, pending: Pending) -> Decision[StepDecision]:
-    """The object is as it is wanted. Read what others ask of it, unless that is known."""
+    """Keep the object, which matches the goal. Claim the row only to read attributes that are used and unknown."""
     output = resource.output
-    # Its stack has got another goal, but not from it.
+    # Its nested stack got another goal from another source than this resource.
     is_stale = is_doubted(resource) and worker.nests(resource.type)
     if output is None or is_stale or any(key not in output.attributes for key in view.node.asked):
         if resource.crash_count >= MAX_CRASHES:
@@ -266,7 +265,7 @@ def _pending(view: NodeView, wanted: Desired) -> Pending:
 
 
 def applied(pending: Pending) -> ResourceChange:
-    """The columns of a row for which `pending` has become true."""
+    """Return the columns of a row to which `pending` was applied."""
     return {
         'definition': pending.definition,
         'properties': pending.properties,
@@ -286,10 +285,10 @@ def _create(view: NodeView, worker: Worker, resource: Resource, pending: Pending
 
 
 def _named(view: NodeView, resource: Resource, worker: Worker) -> ResourceChange:
-    """The token of a creation. A stack is known by it from the beginning, and keeps it whenever its goal changes.
+    """Return the columns with the token of a creation. For a nested stack the token is its id and never changes.
 
-    Where the service makes nothing new under the same token, the same creation of the same row has the same token, even
-    if the database has lost that it was begun. Elsewhere two creations had better be told apart.
+    If the service creates no second object for the same token, a repeated creation of the row gets the same token, even
+    if the database has lost its start. Otherwise each creation gets a token of its own.
     """
     definition = view.node.definition
     assert definition is not None
@@ -297,13 +296,13 @@ def _named(view: NodeView, resource: Resource, worker: Worker) -> ResourceChange
         token = resource.token or worker.new_id()
         return {'token': token, 'physical_id': token, 'progress': None}
     creation = worker.creation(definition.type)
-    if creation.is_enforced and not creation.is_exclusive:  # who comes back to a row that was cleared makes another one
+    if creation.is_enforced and not creation.is_exclusive:  # a cleared row needs another object
         return {'token': repeatable(resource.id, resource.token, view.traversal.template_id, view.inputs)}
     return {'token': worker.new_id()}
 
 
 def _beginning(resource: Resource, pending: Pending, action: Action) -> ResourceChange:
-    """The columns of a row for which an object begins to be made, or to be taken over."""
+    """Return the columns of a row for which the creation or adoption of an object begins."""
     return {
         **states.resource_state(resource, action, Status.IN_PROGRESS, 'state changed'),
         'type': pending.definition.type,
@@ -318,7 +317,7 @@ def _beginning(resource: Resource, pending: Pending, action: Action) -> Resource
 
 
 def updating(resource: Resource, pending: Pending) -> ResourceChange:
-    """The columns of a row whose update in place begins. It may depend on what either definition requires."""
+    """Return the columns of a row whose update in place begins. It requires the rows of both definitions."""
     return {
         **states.resource_state(resource, Action.UPDATE, Status.IN_PROGRESS, 'state changed'),
         'pending': pending,
@@ -330,20 +329,20 @@ def updating(resource: Resource, pending: Pending) -> ResourceChange:
 
 
 def _either(resource: Resource, pending: Pending) -> tuple[str, ...]:
-    """The rows on which a row is built before or after an update: on all of them, until that has succeeded."""
+    """Return the ids of the rows that a row requires before or after an update: both until the update succeeds."""
     return tuple(sorted({*resource.requires, *pending.requires}))
 
 
 def _is_unwanted(view: NodeView, resource: Resource) -> bool:
-    """Whether what goes on for the row belongs to a traversal that was cancelled by this one, or that has ended."""
+    """Return True if the running action of the row belongs to a traversal that this one cancels, or that has ended."""
     return is_going_on(resource) and (view.traversal.cancels or resource.status is Status.FAILED)
 
 
 def _ends_first(resource: Resource) -> bool:
-    """Whether what goes on for a row is stopped, or comes to its end, before its object is deleted.
+    """Return True if the running action of a row must stop or end before its object is deleted.
 
-    What has failed is over, if the object is known: it is deleted as it is. A type whose cancel or poll kills every
-    worker is not asked; its object goes all the same.
+    A failed action counts as ended if the object is known. If the cancel or poll of the type has killed several
+    workers, the object is deleted without them.
     """
     if not is_going_on(resource) or resource.crash_count >= MAX_CRASHES:
         return False
@@ -351,7 +350,7 @@ def _ends_first(resource: Resource) -> bool:
 
 
 def _stop(view: NodeView, worker: Worker, resource: Resource, pending: Pending | None) -> Decision[StepDecision]:
-    """Have stopped what goes on for the row, or polled where it cannot be; then the node is checked again."""
+    """Claim the row to cancel its running action, or to poll it if its type cannot cancel; then the check repeats."""
     changes = _resumed(resource)
     return claim_row(view, worker, Step.CANCEL, resource.action, changes, pending, completes_node=False)
 
@@ -363,19 +362,19 @@ def _resumed(resource: Resource) -> ResourceChange:
 
 
 def _repeats(view: NodeView, resource: Resource) -> bool:
-    """Whether the action that the row was left in the middle of is just what this node wants."""
+    """Return True if the unfinished action of the row has the definition and inputs of this node."""
     pending, definition = resource.pending, view.node.definition
     assert definition is not None
     if resource.handover is not None:
-        return False  # it has to take something back as well
+        return False  # its object must reclaim parts as well
     return pending is not None and pending.digest == digest(definition, view.inputs)
 
 
 def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """An action was left in the middle, by this traversal or an older one: bring it to its end first.
+    """Claim the row for the end of an unfinished action of this or an older traversal.
 
-    Where that end is what this node wants too, it finishes the node; else the node is checked again afterwards. What
-    a cancelled traversal has left is not waited for.
+    The end of the action finishes the node if it also reaches the goal of the node; else the node is checked again. The
+    action of a cancelled traversal is cancelled instead.
     """
     pending = resource.pending
     same = _repeats(view, resource)
@@ -384,7 +383,7 @@ def _resume(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
     wakes = resource.action is Action.RESUME
     if not same and _is_unwanted(view, resource) and not (wakes and resource.traversal_id == view.traversal.id):
         if wakes:
-            return wake_up(view, worker, resource)  # stopped, it would have to be resumed all the same
+            return wake_up(view, worker, resource)  # if it were cancelled, another resume would be necessary
         return _stop(view, worker, resource, pending)
     if same and pending is not None:
         pending = replace(pending, template_id=view.traversal.template_id)

@@ -1,8 +1,8 @@
-"""Changes of rows: some columns of one table, with the values that they are to have.
+"""Changes of rows: some columns of one table, with their new values.
 
-`convergence.core.rows` says what the columns mean. A column that is not here never changes once its row is stored, or
-has an effect of its own: `CountEvent`, `TellParent`, `ClearHook` and `RevokeAddresses` write what nobody who holds a
-row writes.
+`convergence.core.rows` describes the columns. A column that is missing here never changes after its row was inserted,
+or has an effect of its own: `CountEvent`, `TellParent`, `ClearHook` and `RevokeAddresses` write columns that the owner
+of a row never writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which row a plan uses for each wanted name, and for which of them there is nothing to do."""
+"""Chooses the row that a plan uses for each name of the goal, and finds the rows without a change."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from convergence.core.rows import Resource, Stack, Template
 from convergence.values import replace
 
 _NOT_UP = frozenset({Action.INIT, Action.SUSPEND})
-"""The actions whose success leaves nothing that could be used."""
+"""The actions after whose success a row has no usable object."""
 
 
 def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str, Resource]:
-    """The row to use for each wanted name that has a usable one.
+    """Return the row to use for each name of the goal that has a usable row.
 
-    First the row that already has the goal's template (a rollback comes back to it), then one that is or will be of
-    use over one that failed or never began, then one that was made from just the wanted definition, then one that was
-    not replaced, then the present template's, then the newest. A row whose deletion has begun is never chosen.
+    Prefers, in this order: the row with the goal's template (for a rollback), a row that is or will be usable over one
+    that failed or has not begun, a row with the same definition, a row that was not replaced, a row of the current
+    template, and the newest row. Never chooses a row whose deletion has begun.
     """
 
     template = request.template
@@ -50,14 +50,14 @@ def choose(stack: Stack, rows: Sequence[Resource], request: Request) -> dict[str
 def unchanged(
     goal: Goal, chosen: Mapping[str, Resource], *, pauses: bool = False, visits: Collection[str] = ()
 ) -> dict[str, Resource]:
-    """The rows of the resources for which there is nothing to do, by name.
+    """Return the rows of unchanged resources, by name.
 
-    A resource is unchanged when its row is complete and free, lacks nothing that is asked for or that others are to be
-    given, all that it requires is unchanged, and it would be made from just what it was made from. What it hands on is
-    not looked at where nobody takes it.
+    A resource is unchanged if its row is complete and free, its output contains all attributes that other parts of the
+    template use, all of its requirements are unchanged, and its digest is equal. The output counts only if another
+    resource or an output of the template uses it.
 
-    :param pauses: whether the operation pauses at a ``pre-update`` hook: then the resource is visited all the same.
-    :param visits: names of those that are visited all the same.
+    :param pauses: True if the operation pauses at ``pre-update`` hooks: it then visits resources with this hook.
+    :param visits: names of resources that the operation visits in any case.
     """
     required = {name for definition in goal.definitions.values() for name in definition.requires}
     finished: dict[str, Resource] = {}
@@ -86,12 +86,13 @@ def unchanged(
 def with_equivalent(
     template: Template, goal: Goal, rows: Collection[Resource], finished: Mapping[str, Resource]
 ) -> Template:
-    """A new template with the older one whose rows need not be written to count as those of this one.
+    """Return the new template with the id of an equivalent older one, so that unchanged rows can keep that id.
 
-    It is the one that most rows have for which there is nothing to do. So an update writes what it changes, and rows
-    that have changed since then.
+    It is the template that most unchanged rows have. So an update writes only the rows that it changes, and those of
+    other templates.
 
-    :param rows: all of the stack, and `finished` those for which there is nothing to do, by name.
+    :param rows: all rows of the stack.
+    :param finished: the rows of unchanged resources, by name.
     """
     found = Counter(row.template_id for row in finished.values() if row.template_id is not None)
     if not found:
@@ -100,5 +101,5 @@ def with_equivalent(
     same = {row.id for row in finished.values() if row.template_id == before}
     changed_names = {row.name for row in rows if row.id not in same} | (goal.definitions.keys() - finished.keys())
     if len(changed_names) > len(same):
-        return template  # to note so many names is no less than to write so few rows
+        return template  # to store so many names is no cheaper than to write the rows
     return replace(template, equivalent_template_id=before, changed_names=tuple(sorted(changed_names)))

@@ -1,4 +1,4 @@
-"""What a worker does for a node: the steps there are, and the claim under which it takes one."""
+"""The steps of a node check, and the claim under which a worker carries one out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from convergence.values import quickly_made
 
 
 class Step(StrEnum):
-    """What is to be done for a node now. `OVER`: nothing begins any more, and perhaps nothing runs either."""
+    """The step that a node needs now.
+
+    `OVER`: the traversal is being cancelled, so no action begins, and possibly none runs any more.
+    """
 
     DROP = 'DROP'
     OVER = 'OVER'
@@ -54,14 +57,14 @@ ACTING = frozenset(
         Step.DELETE,
     }
 )
-"""Steps for which the row has been claimed and a plugin is to be called."""
+"""Steps that claim the row and call its resource type."""
 
 
 NO_NODE = -1
-"""Stands for the node of a row whose action belongs to none any more."""
+"""Number for the node of a claim whose action belongs to no node any more."""
 
 MAX_CRASHES = 5
-"""An action in the middle of which so many workers in a row have died is not begun by another one."""
+"""Maximum number of workers in a row that may die during an action. Then it fails, so that it kills no more workers."""
 
 
 def no_limit(type_name: str, action: Action) -> float | None:
@@ -77,13 +80,13 @@ def keeps_none(type_name: str) -> bool:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What is known of the creations of a type, for the case that the end of one is not known.
+    """The properties of creations of a resource type, for creations with an unknown outcome.
 
-    :param is_repeated: whether nothing but a second creation with the same token tells what the first one has made.
-    :param is_enforced: whether a second creation with the same token makes nothing new.
-    :param is_exclusive: whether there can be one object only of a name, so that it goes before another is made.
-    :param hands_over: whether an object has to give something up before the one is made that replaces it.
-    :param settles_s: for how many seconds it may still make something when its worker gives no sign of life any more.
+    :param is_repeated: True if only a second creation with the same token can find the object of the first one.
+    :param settles_s: seconds during which a creation may still create an object after its worker was last alive.
+    :param is_enforced: True if a second creation with the same token creates no second object.
+    :param is_exclusive: True if only one object can have a name, so that it is deleted before its replacement exists.
+    :param hands_over: True if an object must release a part before its replacement can be created.
     """
 
     is_repeated: bool = False
@@ -110,17 +113,17 @@ def unknown_type(type_name: str) -> Creation:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who asks, and what a claim needs from outside.
+    """The worker that checks a node, with the functions and limits that a claim uses.
 
-    :param id: the worker that will own the row.
-    :param new_id: makes an id that was never used before.
-    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
-    :param time_limit: seconds that an action of a resource type may take, where the template sets no limit.
-    :param keeps_snapshots: whether resources of a type have something to be kept for a snapshot of their stack.
-    :param creation: what is known of the creations of a resource type.
-    :param max_input_bytes: what a resource may take from others, as it is stored; None: no limit.
-    :param nests: whether the objects of a resource type are stacks.
-    :param fence: the fence under which it claims a row: larger than the row's, and never the same twice.
+    :param id: id of the worker that will own the row.
+    :param new_id: returns a new unique id.
+    :param window: maximum number of nodes dispatched at the same time; see `Node.next_in_backlog`.
+    :param time_limit: returns the time limit in seconds for an action of a resource type, if the template sets none.
+    :param keeps_snapshots: returns True if a resource type stores data for a snapshot.
+    :param creation: returns the properties of creations of a resource type.
+    :param max_input_bytes: maximum stored size of the inputs of a resource in bytes; None: no limit.
+    :param nests: returns True if the objects of a resource type are nested stacks.
+    :param fence: returns the fence for a claim of a row: larger than the row's fence, and unique.
     """
 
     id: str
@@ -136,11 +139,11 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What the template wants of a resource, with everything resolved.
+    """The desired properties of a resource, with all references resolved.
 
-    :param change: what it takes to get there from the row's properties as last applied.
-    :param is_renewed: whether the next traversal is to look at it even if nothing seems to have changed.
-    :param accepted: which of the properties are not as the template says, but were accepted.
+    :param change: kind of the change from the last applied properties of the row to these.
+    :param is_renewed: True if the next traversal must compare the resource even without a change.
+    :param accepted: the acceptance that applies to the properties; None if there is none.
     """
 
     properties: Mapping[str, Json]
@@ -152,7 +155,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Undesirable:
-    """The wanted properties cannot be had: a reference could not be resolved, or a value is not allowed."""
+    """There are no desired properties: a reference could not be resolved, or a value is not allowed."""
 
     reason: str
 
@@ -160,15 +163,16 @@ class Undesirable:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A row held by a worker, and what it is held for.
+    """A row claimed by a worker for one step.
 
-    :param resource: the row as claimed, with the owner and the fence that guard every further write.
-    :param step: what is to be done.
+    :param step: the step to carry out.
     :param action: the action that the step belongs to.
-    :param completes_node: whether success finishes the node; a leftover of an older traversal does not.
-    :param at: when it was claimed, by the database's clock.
-    :param rivals: to give way or take back: the other rows of the name of which there may be an object.
-    :param clean: whether the step repeats a call that failed for the moment and left nothing behind.
+    :param resource: the row after the claim, with the owner and the fence that all further writes must match.
+    :param completes_node: True if success finishes the node; False for the unfinished action of an older traversal.
+    :param pending: the values that the row gets when the step succeeds.
+    :param at: time of the claim, by the database's clock.
+    :param clean: True if the step retries a call that had a transient failure and left nothing behind.
+    :param rivals: for a step of a handover, the other rows of the same name that may have an object.
     """
 
     step: Step
@@ -185,17 +189,17 @@ class Claim:
 
     @property
     def row_action(self) -> Action:
-        """What the row is in the middle of: to clear it is part of its update, and a deletion to its type."""
+        """The action of the row: for the step `CLEAR` the row's update, although the type deletes the object."""
         return self.resource.action if self.step is Step.CLEAR else self.action
 
     @property
     def attempts(self) -> int:
-        """How often the call was made already, and failed for the moment."""
+        """Number of earlier calls of this step with a transient failure."""
         return self.resource.retry.attempts if self.resource.retry is not None else 0
 
     @property
     def age_s(self) -> float:
-        """For how long the action had been going on when it was claimed, in seconds."""
+        """Seconds from the start of the action to the claim."""
         began_at = self.resource.began_at
         return max(0.0, self.at - began_at) if began_at is not None else 0.0
 
@@ -206,8 +210,8 @@ class StepDecision:
     """The verdict on a node.
 
     :param claim: set for the steps in `ACTING`.
-    :param stack_id: set for `REPLACE`, `FAIL` and `OVER`, which go on with the stack.
-    :param resource_id: set for `REPLACE`: the row to be replaced.
+    :param stack_id: set for `REPLACE`, `FAIL` and `OVER`, whose next decision concerns the whole stack.
+    :param resource_id: set for `REPLACE`: id of the row to replace.
     """
 
     step: Step
@@ -217,4 +221,4 @@ class StepDecision:
 
 
 Assess = Callable[[NodeView], Desired | Undesirable]
-"""Resolves what the template wants and compares it with the row. Pure; given by the caller, who knows templates."""
+"""Resolves the desired properties and compares them with the row, without I/O. The caller supplies it."""

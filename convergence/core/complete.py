@@ -1,4 +1,7 @@
-"""The two nodes that end a traversal: `IN_SERVICE` and `COMPLETE`. They have no resource; the stack row is locked."""
+"""Decides about the two end nodes of a traversal, `IN_SERVICE` and `COMPLETE`, which have no resource row.
+
+The stack row is locked.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +39,10 @@ from convergence.values import replace
 
 
 def conclude(view: NodeView, new_id: Callable[[], str], window: int = DISPATCH_WINDOW) -> Decision[bool]:
-    """Finish a node of phase `IN_SERVICE` or `COMPLETE`; or both at once, where nothing lies between them.
+    """Finish a node of phase `IN_SERVICE` or `COMPLETE`, or both at once if no node lies between them.
 
-    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
-    :returns: as the verdict, whether it was finished now (and not before, or made pointless by another traversal).
+    :param window: maximum number of nodes dispatched at the same time; see `Node.next_in_backlog`.
+    :returns: a decision whose verdict is True if it finishes the node; False if the node is done or superseded.
     """
     if not view.may_start or view.node.status is not NodeStatus.READY:
         return Decision(False)
@@ -53,7 +56,7 @@ def conclude(view: NodeView, new_id: Callable[[], str], window: int = DISPATCH_W
 
 
 def _brought_up(view: NodeView) -> StackChange:
-    """Everything wanted is up: from now on this is what a rollback comes back to."""
+    """Return the columns of a stack whose goal is in service: its template becomes the target of rollbacks."""
     template_id, good = view.traversal.template_id, view.stack.last_good_template_id
     if template_id is None or view.traversal.action in PERFORMED:
         return {}
@@ -64,13 +67,14 @@ def _brought_up(view: NodeView) -> StackChange:
 
 
 def _in_service(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
-    """Everything wanted is up, and there is more to do. Where leftovers remain it is told."""
+    """Finish the node `IN_SERVICE` while other nodes remain. An event names the leftovers that cleanup will delete."""
     node, stack, traversal = view.node, view.stack, view.traversal
     effects: list[Effect] = [NoteInService(traversal.id, view.now)]
     changes = _brought_up(view)
     if changes:
         if view.leftovers:
-            told = f'Stack {traversal.action}: everything wanted is up; still to be removed: {listed(view.leftovers)}'
+            names = listed(view.leftovers)
+            told = f'Stack {traversal.action}: all resources of the goal are up; leftovers to delete: {names}'
             changes['status_reason'] = told
             event = Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now)
             effects.append(InsertEvents((event,)))
@@ -81,12 +85,12 @@ def _in_service(view: NodeView, new_id: Callable[[], str]) -> Decision[bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """The last step of a traversal: every node was visited.
+    """The last step of a traversal, after all other nodes are done.
 
-    :param brought_up: the columns of the stack that change because everything wanted is up now.
-    :param finish: the nodes that are done with it.
+    :param brought_up: the columns of the stack that change because its goal is in service now.
+    :param finish: the effect that finishes the end nodes.
     :param window: see `conclude`.
-    :param in_service_at: when everything was up, where it is not noted yet.
+    :param in_service_at: time at which the goal was in service, if it is not stored yet.
     """
 
     view: NodeView
@@ -97,7 +101,7 @@ class _Ending:
 
     @property
     def stack(self) -> Stack:
-        """The stack, with everything up that is wanted."""
+        """The stack with the columns of a goal in service."""
         return replace(self.view.stack, **self.brought_up)
 
 
@@ -117,17 +121,16 @@ NEVER_UP = (
 
 
 def _is_behind(traversal: Traversal, stack: Stack) -> bool:
-    """Whether what was done to the objects as they are does not make the stack what its template says.
+    """Return True if a resume, check or snapshot must fail because the template of the stack was never in service.
 
-    To put it to sleep is complete all the same. Resumed, checked or kept as a snapshot it would pass for what it is
-    not.
+    Otherwise the stack would appear to match its template. A suspend may succeed.
     """
     done = traversal.action in (Action.RESUME, Action.CHECK, Action.SNAPSHOT)
     return done and traversal.template_id != stack.last_good_template_id
 
 
 def _failed(ending: _Ending, new_id: Callable[[], str], reason: str) -> Decision[bool]:
-    """Everything was visited, and something has failed."""
+    """Fail the traversal after all nodes were visited."""
     now, stack, traversal = ending.view.now, ending.stack, ending.view.traversal
     end = EndTraversal(
         traversal.id,
@@ -143,7 +146,7 @@ def _failed(ending: _Ending, new_id: Callable[[], str], reason: str) -> Decision
 
 
 def _complete(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
-    """Leftovers are gone too: the operation is complete."""
+    """Complete the operation: the goal is in service and the leftovers are deleted."""
     now, stack, traversal = ending.view.now, ending.stack, ending.view.traversal
     reason = traversal.reason_of('completed successfully')
     changes: StackChange = {
@@ -178,7 +181,7 @@ def _complete(ending: _Ending, new_id: Callable[[], str]) -> Decision[bool]:
 
 
 def _around(ending: _Ending, new_id: Callable[[], str]) -> Decision[End] | None:
-    """What becomes true of the resource that has waited for this; None where it is woken."""
+    """Return the decision that finishes the waiting resource of the parent stack; None if it is only woken."""
     view = ending.view
     if view.around is None:
         return None
@@ -186,7 +189,7 @@ def _around(ending: _Ending, new_id: Callable[[], str]) -> Decision[End] | None:
 
 
 def _purged(stack: Stack, traversal: Traversal) -> list[Effect]:
-    """Templates that nothing refers to any more go. A stack that is new has but one."""
+    """Return the effect that deletes unused templates. A new stack has only one template."""
     if traversal.action in BEGINNINGS:
         return []
     keep = {

@@ -1,7 +1,7 @@
-"""How a stack is, said so that programs can wait for it: one condition for each question.
+"""Conditions: the state of a stack or resource in a form that programs can wait for.
 
-A condition has an answer, and why, since when and by which operation it is so. What else is asked of a stack becomes
-another condition, and readers look for those that they know.
+A condition is true or false, and has a reason, a start time and an operation that caused it. Later versions may add
+conditions; programs read those that they know.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from convergence.core.observation import DriftSummary, Observation, ObservedStat
 from convergence.core.rows import Resource, Stack, Traversal
 
 UNSEEN = DriftSummary()
-"""What is known where nobody looks."""
+"""The summary of a stack without observations."""
 
 
 class ConditionType(StrEnum):
-    """What is asked.
+    """The type of a condition.
 
-    * `READY`: whether everything wanted is up. Leftovers may still be there.
-    * `PROGRESSING`: whether an operation is getting on.
-    * `DRIFTED`: whether objects are known to be otherwise than they were made. Not answered while nobody has looked.
+    * `READY`: all resources of the goal are up. Leftovers may still exist.
+    * `PROGRESSING`: an operation makes progress.
+    * `DRIFTED`: objects are known to differ from their records. Missing before the first observation.
     """
 
     READY = 'Ready'
@@ -32,12 +32,13 @@ class ConditionType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One answer.
+    """One condition.
 
-    :param reason: why it is so, in one word of a few that a program may look for.
-    :param message: the same for people.
-    :param since: when that came about; None: it is not known.
-    :param traversal_id: the operation by which.
+    :param holds: True if the condition holds.
+    :param reason: the reason as one word, for programs.
+    :param message: the reason for users.
+    :param since: time since when it is so; None: unknown.
+    :param traversal_id: id of the operation that caused it.
     """
 
     type: ConditionType
@@ -49,10 +50,10 @@ class Condition:
 
 
 def conditions(stack: Stack, traversal: Traversal | None, drift: DriftSummary = UNSEEN) -> tuple[Condition, ...]:
-    """How a stack is.
+    """Return the conditions of a stack.
 
-    :param traversal: its current one.
-    :param drift: what is known of its objects.
+    :param traversal: the current traversal of the stack.
+    :param drift: summary of the observations of its objects.
     """
     if traversal is None:
         return ()
@@ -60,9 +61,9 @@ def conditions(stack: Stack, traversal: Traversal | None, drift: DriftSummary = 
 
 
 def conditions_of(row: Resource, observation: Observation | None) -> tuple[Condition, ...]:
-    """How a resource is.
+    """Return the conditions of a resource.
 
-    :param observation: what is known of its object; None: nothing.
+    :param observation: observation of its object; None: there is none.
     """
     since = row.updated_at or row.created_at
     state = f'{row.action.title()}{"".join(part.title() for part in row.status.split("_"))}'
@@ -90,7 +91,7 @@ def _drifted(drift: DriftSummary, traversal_id: str) -> tuple[Condition, ...]:
     if not drift.seen:
         return ()
     if not drift.drifted:
-        message = f'{drift.seen} of {drift.observed} observed objects were looked at; all are as they were made.'
+        message = f'{drift.seen} of {drift.observed} objects were observed; all match their records.'
         return (Condition(ConditionType.DRIFTED, False, 'AsMade', message, None, traversal_id),)
     message = f'{drift.drifted} of {drift.observed} observed objects changed outside of the stack.'
     return (Condition(ConditionType.DRIFTED, True, 'ChangedOutside', message, drift.since, traversal_id),)
@@ -111,9 +112,9 @@ def _ready(stack: Stack, traversal: Traversal) -> Condition:
     if action in PERFORMED and failed:
         return told(False, f'{action.title()}Failed', traversal.reason, ended_at)
     if traversal.in_service_at is not None:
-        return told(True, 'InService', 'Everything that is wanted is up.', traversal.in_service_at)
+        return told(True, 'InService', 'All resources of the goal are up.', traversal.in_service_at)
     if action in (Action.CHECK, Action.SNAPSHOT):
-        return told(True, 'InService', 'Everything that is wanted was up before.', None)
+        return told(True, 'InService', 'All resources of the goal were up before.', None)
     if failed:
         return told(False, f'{action.title()}Failed', traversal.reason, ended_at)
     return told(False, 'NotYet', f'The {action} has not brought everything up yet.', traversal.started_at)

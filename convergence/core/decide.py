@@ -1,10 +1,10 @@
-"""What becomes of one wanted resource: the row as it is, what the template wants, and the difference between them.
+"""Decides the step for one resource of a goal, from its row, its definition and the difference between them.
 
-A worker carries the answer out, and a preview tells it to the user; both ask here, and nowhere else. Where a preview
-cannot know the difference yet it asks for every one that is possible: what all answers have in common is certain.
+A worker carries the step out, and a preview shows it to the user; both call this module. If a preview does not know the
+difference yet, it calls the module for every possible one: a step that all answers share is certain.
 
-What a preview cannot foretell stands in `convergence.core.begin`: that an action has killed too many workers, that what
-a node takes from others is too large or cannot be read, and that a person is asked first, at a hook.
+`convergence.core.begin` contains the cases that a preview cannot know: an action has killed too many workers, the
+inputs of a node are too large or cannot be read, or the node pauses at a hook.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from convergence.values import quickly_made
 
 
 class StepKind(StrEnum):
-    """What is done about a row.
+    """The step for a row.
 
-    * `RESUME`, `DROP_SNAPSHOT`, `FINISH`: what an earlier operation has left comes to its end, then the row is
-      decided about again. A suspended object is resumed, a snapshot is given up, any other action is finished.
-    * `REFUSE`: the resource fails, and the row stays as it is.
-    * `CREATE`, `ADOPT`, `UPDATE`, `REPLACE`, `KEEP`: as they say; `KEEP` touches nothing but the row.
-    * `CLEAR`: the removal of its object, for another one to be made in the row, comes to its end.
-    * `RECLAIM`: its object gets back what it gave up for a replacement, then the row is decided about again.
-    * `REPAIR`: the type looks at the object, of a failed row or because reality is asked: it is kept, updated in place,
-      or replaced.
+    * `RESUME`: resume a suspended object, then decide again.
+    * `DROP_SNAPSHOT`: cancel an unfinished snapshot, then decide again.
+    * `FINISH`: finish the action that an earlier operation left unfinished, then decide again.
+    * `REFUSE`: fail the resource and leave the row unchanged.
+    * `CREATE`, `ADOPT`, `UPDATE`, `REPLACE`: the action of this name.
+    * `KEEP`: change only the row, not the object.
+    * `CLEAR`: finish the deletion of its object, so that another one can be created in the row.
+    * `RECLAIM`: let its object reclaim the parts that it released for a replacement, then decide again.
+    * `REPAIR`: compare the object, because the row failed or the operation observes; then keep, update or replace it.
     """
 
     RESUME = 'RESUME'
@@ -62,7 +63,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """A course, with the reason that a user is told where it is not what the properties alone lead to."""
+    """A step, with a reason for users if the properties alone do not explain it."""
 
     kind: StepKind
     reason: str = ''
@@ -71,16 +72,14 @@ class PlannedStep:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ResourceGoal:
-    """What an operation wants of a resource, as far as the decision depends on it.
+    """The goal of an operation for one resource, as far as the decision depends on it.
 
-    :param adopts: whether the stack is being made of objects that are there already.
-    :param repeats: whether the action that the row was left in the middle of leads to just this definition and these
-        inputs.
+    :param adopts: True if the operation creates the stack from existing objects.
+    :param repeats: True if the unfinished action of the row has the same definition and the same inputs as the goal.
     :param recreated: see `convergence.core.claim.Creation.is_repeated`.
-    :param nests: whether the object is a stack: that can be given another goal while it is busy with one, and goes on
-        from whatever state it is in.
-    :param observes: whether the object is looked at even where nothing seems to have changed.
-    :param woken: whether this operation has tried already to resume the object.
+    :param nests: True if the object is a nested stack: it accepts another goal in any state and while it is busy.
+    :param observes: True if the operation compares the object even without a change.
+    :param woken: True if this operation has already tried to resume the object.
     """
 
     definition: Definition
@@ -93,7 +92,7 @@ class ResourceGoal:
 
 
 def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> PlannedStep:
-    """What is done about a row whose difference from the goal is known."""
+    """Return the step for a row whose difference from the goal is known."""
     if row is None:
         return PlannedStep(StepKind.ADOPT if goal.definition.external_id is not None else StepKind.CREATE)
     return before_comparing(row, goal) or after_comparing(row, goal, change)
@@ -102,12 +101,12 @@ def decide(row: Resource | None, goal: ResourceGoal, change: Change) -> PlannedS
 def possible(
     row: Resource | None, goals: Collection[ResourceGoal], changes: Collection[Change]
 ) -> frozenset[PlannedStep]:
-    """Every answer of `decide` to one of the goals and one of the differences. One alone is certain."""
+    """Return all answers of `decide` for the given goals and differences. A single answer is certain."""
     return frozenset(decide(row, goal, change) for goal in goals for change in changes)
 
 
 def before_comparing(row: Resource, goal: ResourceGoal) -> PlannedStep | None:
-    """What the row alone demands, whatever its properties should be; None where the difference decides."""
+    """Return the step that the row requires for any properties; None if the step depends on the difference."""
     definition = goal.definition
     if row.damaged:
         return PlannedStep(StepKind.REFUSE, unreadable(row))
@@ -116,7 +115,7 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> PlannedStep | None:
     if is_asleep(row):
         return PlannedStep(StepKind.RESUME, 'it is suspended and is resumed first')
     if may_still_sleep(row) and not goal.woken and not goal.nests:
-        # No look at it would show whether it sleeps. A stack wakes what is in it when it gets a goal.
+        # A comparison cannot show if the object is suspended. A nested stack resumes its resources by itself.
         return PlannedStep(StepKind.RESUME, 'its RESUME failed; it is resumed again first')
     if row.action is Action.SNAPSHOT and row.status is Status.IN_PROGRESS:
         return PlannedStep(StepKind.DROP_SNAPSHOT)
@@ -130,14 +129,14 @@ def before_comparing(row: Resource, goal: ResourceGoal) -> PlannedStep | None:
     if goal.nests and is_overtaken(row, goal.repeats):
         return None
     if not is_offered(row) and is_unfinished(row, goal.repeats, goal.recreated):
-        return PlannedStep(StepKind.FINISH, f'its {row.action} is not finished yet and comes to its end first')
+        return PlannedStep(StepKind.FINISH, f'its {row.action} is unfinished and is finished first')
     if row.handover is not None:
-        return PlannedStep(StepKind.RECLAIM, 'it first takes back what it gave up for a replacement')
+        return PlannedStep(StepKind.RECLAIM, 'its object first reclaims the parts that it released for a replacement')
     return _of_others(row, definition) if definition.external_id is not None else None
 
 
 def _of_others(row: Resource, definition: Definition) -> PlannedStep | None:
-    """Objects that others have made are used, and never touched."""
+    """Return the step for a foreign object, which a stack uses but never changes."""
     reason = refusal(row, definition)
     if reason is not None:
         return PlannedStep(StepKind.REFUSE, reason)
@@ -149,27 +148,27 @@ def _of_others(row: Resource, definition: Definition) -> PlannedStep | None:
 
 
 def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> PlannedStep:
-    """How to get from what is there to what is wanted.
+    """Return the step from the existing object to the goal.
 
-    :param change: what `difference` says.
+    :param change: the result of `difference`.
     """
     definition = goal.definition
     if is_offered(row):
         return PlannedStep(StepKind.ADOPT)
     if row.action is Action.INIT or was_never_made(row) or is_put_off(row):
-        # Of what has failed its type is asked once more, even where it has promised that nothing was made.
+        # A failed creation begins again, even if its type guarantees that it created nothing.
         return PlannedStep(StepKind.CREATE)
     if row.type != definition.type:
         return _restricted(row, definition, PlannedStep(StepKind.REPLACE, f'its type was {row.type}'))
     if goal.nests and change is not Change.REPLACE and row.status is not Status.COMPLETE:
-        # What has failed in a stack, or is under way there, the stack itself sees to.
+        # The nested stack itself handles its failed and running resources.
         return _restricted(row, definition, _of_a_stack(row))
     if (row.action, row.status) == (Action.CHECK, Status.FAILED) and not row.repairable:
         return _restricted(row, definition, PlannedStep(StepKind.REPLACE, f'it is not healthy: {row.status_reason}'))
     if change is Change.REPLACE:
         return _restricted(row, definition, PlannedStep(StepKind.REPLACE))
     if (row.action, row.status) == (Action.SNAPSHOT, Status.FAILED):
-        # Nobody has changed the object; to apply its properties again makes sure of it.
+        # The object should be unchanged; an update applies its properties again to be sure.
         reason = 'its SNAPSHOT failed; its properties are applied again' if change is Change.NONE else ''
         return _restricted(row, definition, PlannedStep(StepKind.UPDATE, reason))
     if change is Change.IN_PLACE and Restriction.UPDATE in definition.restrictions:
@@ -177,9 +176,9 @@ def after_comparing(row: Resource, goal: ResourceGoal, change: Change) -> Planne
     if row.status is not Status.COMPLETE:
         return PlannedStep(StepKind.REPAIR, f'its {row.action} failed')
     if change is Change.NONE and goal.nests and is_doubted(row):
-        return PlannedStep(StepKind.UPDATE, 'there is something to tidy up in it')
+        return PlannedStep(StepKind.UPDATE, 'it has leftovers to clean up')
     if goal.observes:
-        # What is in a stack, the stack itself compares.
+        # A nested stack compares its own resources.
         return PlannedStep(StepKind.UPDATE if goal.nests else StepKind.REPAIR, 'it is compared with reality')
     return PlannedStep(StepKind.KEEP if change is Change.NONE else StepKind.UPDATE)
 
@@ -191,47 +190,47 @@ def _of_a_stack(row: Resource) -> PlannedStep:
 
 
 def difference(row: Resource, definition: Definition, change: Change, template_id: str | None, renewed: bool) -> Change:
-    """What the properties lead to, and what the operation itself demands.
+    """Return the required change of an object: that of its properties, or one that the operation itself requires.
 
-    :param change: the difference between the properties as last applied and the wanted ones.
-    :param template_id: the template of the operation.
-    :param renewed: whether each update makes objects of this type anew.
+    :param change: the difference between the last applied properties and the desired ones.
+    :param template_id: id of the template of the operation.
+    :param renewed: True if each update replaces objects of this type.
     """
     if definition.external_id is not None:
-        return Change.NONE  # of an object that belongs to others the template need not say how it was made
+        return Change.NONE  # a template need not describe the properties of a foreign object
     if change is not Change.NONE:
         return change
     if row.definition is not None and definition.nested != row.definition.nested:
         return Change.IN_PLACE
     before = row.definition.restored_from if row.definition is not None else None
     if definition.restored_from is not None and definition.restored_from != before:
-        return Change.IN_PLACE  # the type restores what it has kept for a snapshot, whatever the properties are
+        return Change.IN_PLACE  # the type restores its snapshot data for any properties
     return Change.REPLACE if renewed and row.definition is not None and row.template_id != template_id else change
 
 
 def unreadable(row: Resource) -> str:
-    """Why nothing can be done with the object of a damaged row, and what the user can do."""
+    """Return the reason why no action on the object of a damaged row is possible, with the remedy."""
     columns = ', '.join(row.damaged)
     return (
-        f'what is stored of it cannot be read ({columns}); its object: {object_of(row)}. Put back the key that '
+        f'its stored data cannot be read ({columns}); its object: {object_of(row)}. Put back the key that '
         f'sealed it, or delete the stack and leave {row.name} (--leave {row.name}): its object then stays'
     )
 
 
 RESTRICTED = 'ResourceActionRestricted: '
-"""What the reason of a stack says before the path of a resource that may not be changed."""
+"""Prefix in the reason of a stack, before the path of a resource that must not be changed."""
 
 
 def restricted(restriction: Restriction, cause: str = '') -> str:
-    """Why an update fails: the environment does not let it do what it would have to."""
+    """Return the reason of an update that fails because the environment restricts the required change."""
     because = f' ({cause})' if cause else ''
     return f'{RESTRICTED}{restriction} is restricted for resource.{because}'
 
 
 def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
-    """Whether an action of the row has not come to its end: it may go on for a goal that repeats it.
+    """Return True if an action of the row is unfinished; a goal that repeats it can continue it.
 
-    :param recreated: see `ResourceGoal`. Then a creation that failed is repeated, unless it has certainly made nothing.
+    :param recreated: see `ResourceGoal`. If True, a failed creation counts as unfinished if it may have an object.
     """
     failed = row.action is Action.CREATE and row.status is Status.FAILED
     if recreated and failed and made(row) is Made.PERHAPS:
@@ -240,11 +239,11 @@ def is_left_in_the_middle(row: Resource, recreated: bool = False) -> bool:
 
 
 def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool:
-    """Whether an action has to be brought to its end before anything else can be done.
+    """Return True if an action must end before another step.
 
-    What only waits to be tried again is given up for something else that is wanted now. Not so what is done to an
-    object as it is: to look at that, or to change it, does not tell whether it sleeps. A creation that goes on by
-    itself is the only one who knows of its object, as long as its id is not known.
+    An action that only waits for a retry is dropped if the goal has changed. An exception is an action such as SUSPEND:
+    neither a comparison nor an update would show if the object is suspended. A creation that still runs in the service
+    must end too while its object has no known id, because only this creation can report it.
     """
     if repeats and is_left_in_the_middle(row, recreated):
         return True
@@ -255,18 +254,18 @@ def is_unfinished(row: Resource, repeats: bool, recreated: bool = False) -> bool
 
 
 def is_overtaken(row: Resource, repeats: bool) -> bool:
-    """Whether the stack that is the object of a row gets another goal in the middle of what it does.
+    """Return True if a nested stack gets the new goal while its operation runs.
 
-    Only to suspend it comes to its end first: nothing takes over from that.
+    A suspend and a delete must end first: no other operation supersedes them.
     """
     return row.status is Status.IN_PROGRESS and not repeats and row.action not in (Action.SUSPEND, Action.DELETE)
 
 
 def may_replace(row: Resource, definition: Definition) -> bool:
-    """Whether the environment lets a row be replaced.
+    """Return True if the environment allows to replace a row.
 
-    What it protects is what people use. A row whose creation has never come to its end, and of which no object is
-    known, is nothing of that kind.
+    The restriction protects objects in use. It does not apply to a row whose creation has not ended and has no known
+    object.
     """
     return Restriction.REPLACE not in definition.restrictions or (
         row.action is Action.CREATE and made(row) is not Made.OBJECT

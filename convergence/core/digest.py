@@ -1,7 +1,7 @@
-"""The digest of what a success was made from.
+"""The digest of the definition and inputs of the last success of a resource.
 
-Two digests are equal when a resource would be made from the same definition, on top of the same rows, given the same
-values: then there is nothing to do for it.
+Two digests are equal if the definition, the required rows and the input values are the same: then the resource needs no
+action.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(',', ':'))
 
 
 def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
-    """Digest of a definition together with the outputs that it uses.
+    """Return the digest of a definition together with the outputs that it uses.
 
     :param inputs: output of each requirement, by name.
     :returns: 64 hexadecimal digits.
@@ -34,11 +34,11 @@ def digest(definition: Definition, inputs: Mapping[str, Output]) -> str:
 
 
 def _text_of(definition: Definition) -> str:
-    """The definition as canonical JSON. It is kept with it: that of a goal is asked for with each update."""
+    """Return the definition as canonical JSON. The definition caches it, because each update of a goal needs it."""
     text: str = getattr(definition, 'canonical', '')
     if not text:
         document = definition.document()
-        # What must not be shown of a value, or who says that something is required, does not make it another resource.
+        # Masking of values and the origin of requirements do not change the resource.
         for name in ('secrets', 'harmless', 'implied'):
             document.pop(name, None)
         text = _CANONICAL.encode(document)
@@ -47,12 +47,12 @@ def _text_of(definition: Definition) -> str:
 
 
 def repeatable(resource_id: str, before: str | None, template_id: str | None, inputs: Mapping[str, Output]) -> str:
-    """The token of a creation that has the same one whenever it is begun anew from the same row for the same goal.
+    """Return a token that is the same whenever the creation begins again from the same row for the same goal.
 
-    Only what everybody may see goes into it, for everybody may see it.
+    The token is public, so it depends on public values only.
 
-    :param before: the token of the row's creation before, if there was one.
-    :param inputs: output of each requirement, by name. Built on other objects it is another creation.
+    :param before: the token of the row's earlier creation, if there was one.
+    :param inputs: output of each requirement, by name. With other required objects it is another creation.
     :returns: a UUID.
     """
     used: Json = {name: [output.resource_id, output.reference] for name, output in inputs.items()}

@@ -1,8 +1,8 @@
-"""The verbs: everything that a decision may ask the store to do.
+"""The effects: all changes that a decision may request from the store.
 
-A decision is a value. The store carries out its effects in one transaction, in the order given, and either all of
-them happen or none does. An effect that names what it replaces (an owner and a fence, a status) and does not find it
-raises `convergence.errors.Conflict`: the transaction is undone, everything is read again and decided again.
+A decision is a value. The store applies its effects in one transaction, in their order, and either all or none of them.
+An effect may contain an expected value, such as an owner, a fence or a status. If the row has another one, the effect
+raises `convergence.errors.Conflict`: the store rolls the transaction back, reads the rows again and decides again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_LISTED = 2000
 
 @dataclass(frozen=True, slots=True)
 class InsertStack:
-    """A new stack. A live stack of the same name in the same project is refused (`StackExists`)."""
+    """Insert a stack. Raises `StackExists` if the project has a live stack of the same name."""
 
     stack: Stack
 
@@ -51,13 +51,14 @@ class UpdateStack:
 
 @dataclass(frozen=True, slots=True)
 class RequireRoom:
-    """The goal of a stack, written before, has more resources than its last one: there must be room in its tree.
+    """Reserve room in the tree of a stack, because its new goal has more resources than its last one.
 
-    Else everything is undone (`RequestLimitExceeded`). Of several at the same moment each counts those before it.
+    Raises `RequestLimitExceeded` if the tree would exceed its limit. Concurrent reservations wait for each other.
 
-    :param root_id: the stack at the top of the tree, and `more` by how many there are more.
-    :param most: how many all goals of the tree may have together; None: they are only counted.
-    :param counted: how many it was known to have, see `convergence.core.views.PlanView`.
+    :param root_id: the root stack of the tree.
+    :param more: number of additional resources.
+    :param most: maximum number of resources in all goals of the tree together; None: they are only counted.
+    :param counted: known number before, see `convergence.core.views.PlanView`.
     """
 
     root_id: str
@@ -68,14 +69,14 @@ class RequireRoom:
 
 @dataclass(frozen=True, slots=True)
 class InsertTemplate:
-    """A new template."""
+    """Insert a template."""
 
     template: Template
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeTemplates:
-    """Remove the templates of a stack that nothing refers to."""
+    """Delete the templates of a stack that no row refers to, except those in `keep`."""
 
     stack_id: str
     keep: tuple[str, ...]
@@ -83,7 +84,7 @@ class PurgeTemplates:
 
 @dataclass(frozen=True, slots=True)
 class InsertTraversal:
-    """A new traversal with all of its nodes."""
+    """Insert a traversal with all of its nodes."""
 
     traversal: Traversal
     nodes: tuple[Node, ...]
@@ -91,12 +92,12 @@ class InsertTraversal:
 
 @dataclass(frozen=True, slots=True)
 class EndTraversal:
-    """Take a traversal out of `expected`. If it is in another state already, nothing happens: the first one counts.
+    """End a traversal that has the status `expected`. With another status nothing happens: the first end counts.
 
-    The snapshot that the traversal was to take has ended with it.
+    The snapshot that the traversal takes ends with it.
 
-    :param in_service_at: when everything was up that it wants, where that was not noted before.
-    :param took_snapshot: False where it is known to have taken none.
+    :param in_service_at: time at which its goal was in service, if it is not stored yet.
+    :param took_snapshot: False if the traversal certainly takes no snapshot.
     """
 
     traversal_id: str
@@ -112,9 +113,9 @@ class EndTraversal:
 
 @dataclass(frozen=True, slots=True)
 class BeginCancel:
-    """From now on a running traversal is being cancelled. If it is not running, nothing happens.
+    """Begin to cancel a running traversal. If it is not running, nothing happens.
 
-    :param deadline: until then what has begun may come to its end.
+    :param deadline: time until which running actions may end.
     """
 
     traversal_id: str
@@ -123,10 +124,10 @@ class BeginCancel:
 
 @dataclass(frozen=True, slots=True)
 class NoteFailure:
-    """A node of a running traversal has failed, and the others go on: what it said is added to the traversal's reason.
+    """Add the failure of a node to the reason of a running traversal whose other nodes continue.
 
-    :param name: the resource; the one that is noted first stays the traversal's `failed_name`.
-    :param said: of that resource.
+    :param name: name of the resource; the first one stays the traversal's `failed_name`.
+    :param said: the failure of the resource.
     """
 
     traversal_id: str
@@ -136,7 +137,7 @@ class NoteFailure:
 
 @dataclass(frozen=True, slots=True)
 class NoteInService:
-    """Note when everything was up that a traversal wants."""
+    """Store the time at which the goal of a traversal was in service."""
 
     traversal_id: str
     at: float
@@ -144,7 +145,7 @@ class NoteInService:
 
 @dataclass(frozen=True, slots=True)
 class StallTraversal:
-    """Note since when a traversal makes no progress; None: it does."""
+    """Store the time since when a traversal makes no progress; None: it makes progress."""
 
     traversal_id: str
     since: float | None
@@ -152,27 +153,24 @@ class StallTraversal:
 
 @dataclass(frozen=True, slots=True)
 class CountEvent:
-    """Something has happened that the resource may wait for. Whoever holds the row is not disturbed."""
+    """Count an event that the resource may wait for. A claim of the row stays valid."""
 
     resource_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class TellParent:
-    """A nested stack has come to rest: count that as an event of the resource whose object it is.
-
-    The nodes of that resource's stack that are ready for it are attended to after the commit.
-    """
+    """Count the end of a nested stack's operation as an event of its parent resource, and dispatch the ready nodes."""
 
     resource_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtParents:
-    """A nested stack has something to tidy up: the next update of each stack around it must come down to it.
+    """Mark the parent resources of a nested stack with a leftover, so that the next update of each parent reaches it.
 
-    The digests of the resources on the way up are forgotten. Whoever holds one of them is not disturbed, but
-    cannot store another one; see `convergence.core.nesting.DOUBTED`.
+    Removes the digests of the resources up to the root stack. A claim of such a row stays valid, but it cannot store a
+    new digest; see `convergence.core.nesting.DOUBTED`.
 
     :param resource_id: the resource whose object the nested stack is.
     """
@@ -182,14 +180,14 @@ class DoubtParents:
 
 @dataclass(frozen=True, slots=True)
 class InsertSignal:
-    """A new signal."""
+    """Insert a signal."""
 
     signal: ReceivedSignal
 
 
 @dataclass(frozen=True, slots=True)
 class ClearHook:
-    """A person has cleared a hook of a resource. Whoever holds the row is not disturbed."""
+    """Store that a user has cleared a hook of a resource. A claim of the row stays valid."""
 
     resource_id: str
     hook: Hook
@@ -198,7 +196,7 @@ class ClearHook:
 
 @dataclass(frozen=True, slots=True)
 class RevokeAddresses:
-    """No signal address of a resource is valid any more. Whoever holds the row is not disturbed."""
+    """Revoke all signal addresses of a resource. A claim of the row stays valid."""
 
     resource_id: str
     revocation: str
@@ -206,16 +204,16 @@ class RevokeAddresses:
 
 @dataclass(frozen=True, slots=True)
 class InsertResources:
-    """New resource rows."""
+    """Insert resource rows."""
 
     resources: tuple[Resource, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateResource:
-    """Change columns of a resource that is held by `owner` under `fence`; else `Conflict`.
+    """Change columns of a resource row that has this `owner` and `fence`; else `Conflict`.
 
-    Where it is doubted (see `DoubtParents`), no digest is stored but None, whatever the change says.
+    If the row is marked by `DoubtParents`, the store writes the digest None instead of the one in `changes`.
     """
 
     resource_id: str
@@ -234,9 +232,9 @@ class UpdateResources:
 
 @dataclass(frozen=True, slots=True)
 class DeleteResource:
-    """Remove a row that is held by `owner` under `fence`; else `Conflict`.
+    """Delete a resource row that has this `owner` and `fence`; else `Conflict`.
 
-    :param signalled: whether it may have received signals, which go as well.
+    :param signalled: True if the row may have received signals, which are deleted with it.
     """
 
     resource_id: str
@@ -248,14 +246,16 @@ class DeleteResource:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FinishNode:
-    """`READY` to `DONE`, exactly once; else `Conflict`. Each node in `required_by` waits for one predecessor less;
-    those that wait for none any more become `READY` and are answered by the store.
+    """Change a node from `READY` to `DONE`, exactly once; else `Conflict`.
 
-    :param last: a node that waits for this one alone, and is `DONE` in the same moment; else `Conflict`.
-    :param window: how many of those that became ready are to be cast at once; the others are chained to them.
-    :param next_in_backlog: the ready node behind the window whose turn it is now.
-    :param checked: whether what this rests on was not read in this transaction. Unless the traversal runs and is that
-        of its stack, and the node has these successors, there is a `Conflict`.
+    Each node in `required_by` waits for one requirement less. Nodes that wait for none any more become `READY`, and the
+    store returns them.
+
+    :param last: a node that waits only for this one and becomes `DONE` with it; else `Conflict`.
+    :param window: maximum number of the new ready nodes to dispatch at once; the others are linked to them.
+    :param next_in_backlog: the ready node of the backlog to dispatch next.
+    :param checked: True if the decision did not read the rows in this transaction. The store then checks that the
+        traversal is running and current and that the node has these successors; else `Conflict`.
     """
 
     traversal_id: str
@@ -270,7 +270,7 @@ class FinishNode:
 
 @dataclass(frozen=True, slots=True)
 class FailNode:
-    """`READY` to `FAILED`. If the node is in another state, nothing happens."""
+    """Change a node from `READY` to `FAILED`. In another state nothing happens."""
 
     traversal_id: str
     number: int
@@ -278,7 +278,7 @@ class FailNode:
 
 @dataclass(frozen=True, slots=True)
 class PointNode:
-    """Let an update node that is `READY` work on another row; else `Conflict`."""
+    """Point a `READY` update node at another row; else `Conflict`."""
 
     traversal_id: str
     number: int
@@ -287,7 +287,7 @@ class PointNode:
 
 @dataclass(frozen=True, slots=True)
 class NotifyNode:
-    """A ready node behind the window is told of now."""
+    """Mark a ready node of the backlog as dispatched."""
 
     traversal_id: str
     number: int
@@ -295,14 +295,14 @@ class NotifyNode:
 
 @dataclass(frozen=True, slots=True)
 class AppendCleanup:
-    """A cleanup node for a row that had none when the traversal was planned; the stack row is locked.
+    """Add a cleanup node for a row that had none when the traversal was planned. The stack row is locked.
 
-    :param node: ready, or `WAITING` for the node that says that everything wanted is in service; that one counts all
-        late nodes as waiting for it (see `Traversal.late_numbers`). Where another one has got its number: `Conflict`.
-    :param before: the node that ends the traversal; if that does not wait any more: `Conflict`.
-    :param rows_after: keys of rows that the node's row was built on: their cleanup nodes wait for this one too, unless
-        they are ready already, for then somebody may have begun.
-    :param holds_up: a further node that waits for this one too, unless it does not wait any more.
+    :param node: the node, `READY` or `WAITING`. A waiting one waits for the node `IN_SERVICE`, which wakes all late
+        nodes (see `Traversal.late_numbers`). `Conflict` if another node has its number.
+    :param before: number of the node that ends the traversal; `Conflict` if that does not wait any more.
+    :param rows_after: ids of the rows that the node's row depends on. Their cleanup nodes wait for this one too, unless
+        they are ready, because a worker may have begun them.
+    :param holds_up: number of a further node that waits for this one, unless it does not wait any more.
     """
 
     node: Node
@@ -313,12 +313,11 @@ class AppendCleanup:
 
 @dataclass(frozen=True, slots=True)
 class InsertEvents:
-    """Events, in order.
+    """Insert events, in order.
 
-    :param details: what those outside are told of the events of a stack besides what these say.
-    :param is_drift: whether they tell that objects were found otherwise than they were made, or are so again: those
-        outside are told.
-    :param suppressed: a change of a group's members that was asked for, and is not made: those outside are told.
+    :param details: additional content of the notices about these events.
+    :param suppressed: a requested change of a group's members that is not carried out; a notice reports it.
+    :param is_drift: True if the events report drift or its end; notices report it.
     """
 
     events: tuple[Event, ...]
@@ -329,17 +328,17 @@ class InsertEvents:
 
 @dataclass(frozen=True, slots=True)
 class InsertSnapshot:
-    """A new snapshot."""
+    """Insert a snapshot."""
 
     snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteSnapshots:
-    """From now on snapshots of a stack are being deleted.
+    """Mark snapshots of a stack as being deleted.
 
     :param snapshot_id: only this one; None: all of them.
-    :param keeping: but not these.
+    :param keeping: ids of snapshots that stay.
     """
 
     stack_id: str
@@ -349,7 +348,7 @@ class DeleteSnapshots:
 
 @dataclass(frozen=True, slots=True)
 class KeepItem:
-    """Write what is known of what a type keeps for a snapshot, whatever was known before."""
+    """Store the data of a resource in a snapshot, in place of earlier data."""
 
     item: SnapshotItem
 
@@ -390,9 +389,9 @@ Effect: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[V]):
-    """What was decided: the verdict for the caller, and the effects that make it true.
+    """A decision: the verdict for the caller, and the effects for the store.
 
-    :param wake: nodes ``(traversal_id, number)`` to be cast after the commit, besides those that became ready.
+    :param wake: nodes ``(traversal_id, number)`` to dispatch after the commit, in addition to those that became ready.
     """
 
     verdict: V

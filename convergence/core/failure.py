@@ -1,4 +1,4 @@
-"""What a failure, a time limit or a cancel means for a traversal and its stack."""
+"""The consequences of failures, time limits and cancels for a traversal and its stack."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from convergence.core.rows import Event, Node, Stack, Traversal
 from convergence.core.views import PlanView
 
 NAMED = 5
-"""How many resources are named; who has more to wait for needs their number."""
+"""Maximum number of resource names in a reason, to keep it readable; the rest appears as a number."""
 
 _OF_NESTED = re.compile(r'Resource [A-Z]+ failed: (?P<kind>[A-Z]\w+: )?resources\.')
 _KIND = re.compile(r'[A-Z]\w+: ')
 
 
 class Outcome(StrEnum):
-    """What is to be done about a stack whose traversal has ended early."""
+    """The way to settle a stack whose traversal has ended early."""
 
     NOTHING = 'NOTHING'
     FAIL = 'FAIL'
@@ -39,13 +39,14 @@ class Outcome(StrEnum):
 
 
 PATH = 'resources.'
-"""What a path to a resource begins with."""
+"""Prefix of a path to a resource."""
 
 
 def led_to(name: str, said: str, of_type: str = '') -> str:
-    """What is said of something inside of a resource: ``resources.web.resources.server: why``. A path is told once.
+    """Prefix a failure with the path of its resource, for example ``resources.web.resources.server: why``.
 
-    :param of_type: the type of the resource, which is told where the path ends with it.
+    :param said: the failure; it may begin with a path inside the resource, which is joined to one path.
+    :param of_type: type of the resource; the text contains it if the path ends with this resource.
     """
     if said.startswith(PATH):
         return f'{PATH}{name}.{said}'
@@ -53,10 +54,10 @@ def led_to(name: str, said: str, of_type: str = '') -> str:
 
 
 def stack_reason(action: Action, name: str, reason: str) -> str:
-    """What is said of a stack in which a resource has failed: ``Resource CREATE failed: ValueError: resources.a: why``.
+    """Return the reason of a stack with a failed resource: ``Resource CREATE failed: ValueError: resources.a: why``.
 
-    The name of an exception that the reason of the resource begins with goes before the path, and a path into a nested
-    stack is one path: clients of the field compare these texts.
+    The name of an exception at the begin of the resource's reason moves before the path, and a path into a nested stack
+    becomes one path: clients of Heat compare these texts.
     """
     if _OF_NESTED.match(reason):
         return _OF_NESTED.sub(
@@ -68,7 +69,7 @@ def stack_reason(action: Action, name: str, reason: str) -> str:
 
 
 def node_failed(traversal: Traversal, node: Node, action: Action, name: str, reason: str, now: float) -> list[Effect]:
-    """A node of the current traversal has failed: no other may start. The first failure is the root cause."""
+    """Fail the current traversal because a node has failed: no other node may start. The first failure is the cause."""
     text = stack_reason(action, name, reason)
     return [
         EndTraversal(traversal.id, TraversalStatus.FAILED, now, text, node.phase, name),
@@ -77,28 +78,27 @@ def node_failed(traversal: Traversal, node: Node, action: Action, name: str, rea
 
 
 def goes_on(traversal: Traversal | None) -> bool:
-    """Whether the other nodes of a traversal are visited although one has failed: a check looks at everything."""
+    """Return True if a traversal continues after a failed node: a check visits every resource."""
     return traversal is not None and traversal.action is Action.CHECK
 
 
 def noted(traversal: Traversal, action: Action, name: str, reason: str) -> Effect:
-    """A node has failed, and the traversal goes on; it will have failed when everything has been visited."""
+    """Record the failure of a node in a traversal that continues. The traversal fails at its end."""
     return NoteFailure(traversal.id, name, stack_reason(action, name, reason))
 
 
 def after(traversal: Traversal | None, name: str) -> str:
-    """What is said of a resource that fails, or is stopped, when another one of its traversal has failed before."""
+    """Return the addition to a resource's reason if another resource of the traversal has failed before; else empty."""
     if traversal is None or goes_on(traversal) or traversal.failed_name in (None, name):
         return ''
     return f' (after {traversal.failed_name} had failed)'
 
 
 def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
-    """What is to be done, now that something has failed.
+    """Return the way to settle the stack of a failed traversal.
 
-    A cleanup that fails, or takes too long, never rolls back: that would make again what has just been removed. Neither
-    does the failure of a rollback or of a delete. Rolling back twice for one failure is impossible: the rollback is a
-    new traversal.
+    A failed or late cleanup never leads to a rollback, which would create the deleted objects again. Nor does a failed
+    rollback or delete. Two rollbacks for one failure are impossible, because a rollback is a new traversal.
     """
     if traversal is None or stack.traversal_id != traversal.id or stack.status is not Status.IN_PROGRESS:
         return Outcome.NOTHING
@@ -111,10 +111,10 @@ def outcome(stack: Stack, traversal: Traversal | None) -> Outcome:
 
 
 def way_back(stack: Stack) -> str | None:
-    """The template to which a rollback leads that a user asks for; None: there is none.
+    """Return the id of the template for a rollback that a user requests, or None if there is none.
 
-    While the goal is not in service that is the last good one; else the one before that. A rollback makes the template
-    that it comes from the one before: asked for again, it leads back there.
+    While the goal is not in service, it is the last good template; else the good template before that. A rollback
+    exchanges the two, so that a second one returns to the first template.
     """
     undone = stack.action is Action.DELETE or (stack.action, stack.status) == (Action.ROLLBACK, Status.FAILED)
     if undone or stack.template_id != stack.last_good_template_id:
@@ -123,9 +123,9 @@ def way_back(stack: Stack) -> str | None:
 
 
 def nobody_waits_for(traversal: Traversal | None) -> bool:
-    """Whether the next traversal does not wait for what this one has left in the middle: it was cancelled, or late.
+    """Return True if the next traversal cancels the unfinished actions of this one, because it was cancelled or late.
 
-    Those who were at it may not have been told yet.
+    Workers may still run such actions.
     """
     if traversal is None:
         return False
@@ -134,35 +134,35 @@ def nobody_waits_for(traversal: Traversal | None) -> bool:
 
 
 def timed_out(traversal: Traversal, now: float, waited_for: str = '') -> EndTraversal:
-    """A traversal is past its deadline.
+    """Return the effect that fails a traversal after its deadline.
 
-    :param waited_for: the names of what it has waited for.
+    :param waited_for: names of the resources that it waited for, for the reason.
     """
     reason = f'{traversal.action} timed out' + (f', waiting for {waited_for}' if waited_for else '')
     return EndTraversal(traversal.id, TraversalStatus.FAILED, now, reason, None)
 
 
 def fail_stack(view: PlanView, new_id: Callable[[], str], no_way_back: str = '') -> Decision[Outcome]:
-    """Put the stack into the failed state of its traversal's action, if that is what has to be done.
+    """Put the stack into the failed state of its traversal's action, unless it must roll back or needs no settling.
 
-    :param no_way_back: why a rollback that has to be done cannot be; then the stack fails instead.
+    :param no_way_back: the reason why a required rollback is impossible; the stack then fails instead.
     """
     stack, traversal = view.stack, view.traversal
-    wanted = outcome(stack, traversal) if stack is not None else Outcome.NOTHING
-    fails = wanted is Outcome.FAIL or (wanted is Outcome.ROLL_BACK and bool(no_way_back))
+    settled = outcome(stack, traversal) if stack is not None else Outcome.NOTHING
+    fails = settled is Outcome.FAIL or (settled is Outcome.ROLL_BACK and bool(no_way_back))
     if stack is None or traversal is None or not fails:
         return Decision(Outcome.NOTHING)
-    impossible = wanted is Outcome.ROLL_BACK
+    impossible = settled is Outcome.ROLL_BACK
     reason = f'{traversal.reason}; it cannot be rolled back: {no_way_back}' if impossible else traversal.reason
     if traversal.repair_attempt:
-        reason = f'{reason}; {traversal.cause}'  # nobody has asked for it: it says why, and whether it is tried again
+        reason = f'{reason}; {traversal.cause}'  # no user requested it: the cause explains it
     return Decision(Outcome.FAIL, tuple(stop(stack, traversal, reason, view.now, new_id)))
 
 
 def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:
     """Stop the running traversal without a rollback.
 
-    :returns: as the verdict, the traversal that was stopped; None where nothing was running.
+    :returns: a decision whose verdict is the id of the stopped traversal; None if none was running.
     """
     stack, traversal = view.stack, view.traversal
     if stack is None or traversal is None or stack.status is not Status.IN_PROGRESS:
@@ -176,10 +176,10 @@ def cancel_stack(view: PlanView, new_id: Callable[[], str]) -> Decision[str | No
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What a cancel came to.
+    """The result of a cancel.
 
-    :param traversal_id: the traversal that it is about; empty where nothing was running.
-    :param deadline: what runs has until then to come to its end; None: the traversal is over.
+    :param traversal_id: id of the cancelled traversal; empty if none was running.
+    :param deadline: time until which the running actions may end; None: the traversal has ended.
     """
 
     traversal_id: str = ''
@@ -189,11 +189,11 @@ class Cancelled:
 def cancel_patiently(
     view: PlanView, new_id: Callable[[], str], until: float, moment: Callable[[float], str]
 ) -> Decision[Cancelled]:
-    """Begin nothing more, and let what runs come to its end; where nothing runs, the traversal is over.
+    """Cancel a traversal and let its running actions end. Without a running action the traversal ends at once.
 
-    :param view: the whole stack: with all rows locked, nobody is just about to begin something.
-    :param until: by then it has to be over. A cancel that goes on already keeps its time.
-    :param moment: writes a time for people.
+    :param view: the whole stack, with all rows locked, so that no worker is about to begin an action.
+    :param until: time at which the cancel must end. A cancel in progress keeps its time.
+    :param moment: formats a time for users.
     """
     stack, traversal = view.stack, view.traversal
     if stack is None or traversal is None or stack.status is not Status.IN_PROGRESS:
@@ -205,36 +205,36 @@ def cancel_patiently(
         return Decision(Cancelled(traversal.id), stopped.effects)
     if traversal.status is TraversalStatus.CANCELLING:
         return Decision(Cancelled(traversal.id, traversal.deadline))
-    told = cancelling(traversal.action, running, moment(until))
+    reason = cancelling(traversal.action, running, moment(until))
     return Decision(
         Cancelled(traversal.id, until),
         (
-            UpdateStack(stack.id, traversal.id, {'status_reason': told}),
+            UpdateStack(stack.id, traversal.id, {'status_reason': reason}),
             BeginCancel(traversal.id, until),
-            InsertEvents((Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, told, view.now),)),
+            InsertEvents((Event.of_stack(new_id(), stack.id, traversal.action, Status.IN_PROGRESS, reason, view.now),)),
         ),
     )
 
 
 def cancelling(action: Action, names: Sequence[str], until: str) -> str:
-    """What is told of a traversal that is being cancelled.
+    """Return the status reason of a stack whose traversal is being cancelled.
 
-    :param names: of what it waits for.
+    :param names: names of the resources that it waits for.
     """
     return f'Stack {action} cancelling: waits for {listed(names)} until {until}'
 
 
 def listed(names: Sequence[str]) -> str:
-    """Some names, and how many more there are."""
+    """Return the first names as text, with the number of further ones."""
     more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
     return ', '.join(names[:NAMED]) + more
 
 
 def end_cancel(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None]:
-    """End a traversal that is being cancelled, if nothing of it runs any more or its time is over.
+    """End a traversal that is being cancelled, if no action of it runs any more or its deadline has passed.
 
     :param view: the whole stack.
-    :returns: as the verdict, the traversal that has ended now.
+    :returns: a decision whose verdict is the id of the traversal if this decision ends it.
     """
     traversal = view.traversal
     if traversal is None or traversal.status is not TraversalStatus.CANCELLING:
@@ -245,7 +245,7 @@ def end_cancel(view: PlanView, new_id: Callable[[], str]) -> Decision[str | None
 
 
 def stop(stack: Stack, traversal: Traversal, reason: str, now: float, new_id: Callable[[], str]) -> list[Effect]:
-    """The stack is in the failed state of its traversal's action from now on."""
+    """Put the stack into the failed state of its traversal's action."""
     state = states.stack_state(stack, traversal.action, Status.FAILED, reason)
     event = Event.of_stack(new_id(), stack.id, traversal.action, Status.FAILED, reason, now)
     changes: StackChange = {**state, 'updated_at': now}

@@ -1,7 +1,7 @@
-"""One node: what becomes of the row and of the traversal when an action has ended, in whatever way.
+"""The end of an action: its effects on the row, the node and the traversal, after success, failure or anything else.
 
-Every function here answers the question *who wakes whoever waits for this row?* In the current traversal that is the
-node's successors, through their counters; in a superseded one, the current traversal's own node for the row.
+Each end must wake the nodes that wait for the row. In the current traversal these are the node's successors, through
+their counters. In a superseded traversal it is the current traversal's own node for the row.
 """
 
 from __future__ import annotations
@@ -50,10 +50,12 @@ from convergence.values import replace
 
 
 def as_claimed(claim: Claim, result: Result, now: float) -> FinishView | None:
-    """What there is to be seen when an action has ended, if nobody has written anything since the claim: nearly always.
+    """Return the view for the end of an action from the rows that the claim saw, without reading them again.
 
-    :param now: about what time it is by the database's clock.
-    :returns: None where something was written under the claim itself, or more has to be known.
+    It is right if no process has written the rows since the claim, which is nearly always so.
+
+    :param now: estimated time of the database's clock.
+    :returns: None if the claim itself has written to the row, or the decision needs other rows.
     """
     if not isinstance(result, Succeeded) or not claim.completes_node or claim.step is Step.REPAIR:
         return None
@@ -61,7 +63,7 @@ def as_claimed(claim: Claim, result: Result, now: float) -> FinishView | None:
 
 
 def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
-    """Write what an action has led to and let go of the row, in one step."""
+    """Store the result of an action and release the row, in one decision."""
     resource = held_row(view, claim)
     if resource is None:
         return Decision(End.FENCED)
@@ -74,7 +76,7 @@ def finish(view: FinishView, claim: Claim, result: Result, worker: Worker) -> De
 def _finished(view: FinishView, resource: Resource, claim: Claim, result: Result, worker: Worker) -> Decision[End]:
     match result:
         case Succeeded() if claim.step is Step.REPAIR and may_still_sleep(resource):
-            # It is there, but no look shows whether it sleeps: what could not be resumed is not in good order.
+            # The object exists, but a comparison cannot show if it is still suspended: the failed resume counts.
             unresumed = Failed(resource.status_reason, result.physical_id, result.data)
             return _failed(view, resource, claim, unresumed, worker)
         case Succeeded():
@@ -130,8 +132,8 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
             'output': result.output,
             **mark,
         }
-        # A goal that nobody wants any more leaves nothing where the object was only read: whoever planned the next one
-        # has arranged things by what the row said, and could not see that it was about to change.
+        # If the object was only read, a superseded goal changes nothing in the row: the plan of the next goal relied on
+        # the row and could not know of the change.
         if claim.pending is not None and (view.is_current or claim.step is not Step.READ):
             changes |= applied(claim.pending)
         if not _only_looked(resource, claim):
@@ -145,32 +147,32 @@ def _succeeded(view: FinishView, resource: Resource, claim: Claim, result: Succe
         event = event_of(view, worker, resource, claim.action, Status.COMPLETE, reason, physical_id)
         effects.append(InsertEvents((event,)))
     if hook is not None:
-        # The reasons come in the order in which things happen: it is done, and then it pauses.
-        told = event_of(view, worker, resource, claim.action, Status.COMPLETE, hooks.paused(hook), physical_id)
-        effects.append(InsertEvents((told,)))
+        # The events have the order of what happened: first the end of the action, then the pause.
+        pause = event_of(view, worker, resource, claim.action, Status.COMPLETE, hooks.paused(hook), physical_id)
+        effects.append(InsertEvents((pause,)))
         return Decision(End.RELEASED, *admit_next(claim, effects))
     return _onward(view, claim, effects, result.output, worker)
 
 
 def _performed(view: FinishView, resource: Resource, claim: Claim, result: Succeeded) -> ResourceChange:
-    """What the resource was made from is what it was; what it hands to others as well, unless a check read it anew."""
+    """Return the columns after an action that keeps the definition. The output changes only if the check read it."""
     state = states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
     changes: ResourceChange = {} if result.output is None else {'output': result.output}
     return {**rest(), **known(result.physical_id, result.data), **state, **changes, 'updated_at': view.now}
 
 
 def _only_looked(resource: Resource, claim: Claim) -> bool:
-    """Whether nothing was done: the object of a row that works was read, or looked at and found as it is wanted."""
+    """Return True if the object was only read or compared, and the comparison found no difference."""
     return claim.step is Step.READ or _looks(resource, claim)
 
 
 def _looks(resource: Resource, claim: Claim) -> bool:
-    """Whether the object of a row that works is being looked at; no update of it has begun."""
+    """Return True if the claim compares the object of a working row and no update of it has begun."""
     return claim.step is Step.REPAIR and resource.status is Status.COMPLETE
 
 
 def _found_wanting(resource: Resource, claim: Claim, reason: str, *, repairable: bool) -> ResourceChange:
-    """A look at the object of a row that works is a check, and this one has failed. Of any other step: nothing."""
+    """Return the columns of a working row whose comparison found a difference: a failed check. Else nothing."""
     if not _looks(resource, claim):
         return {}
     return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'repairable': repairable}
@@ -178,7 +180,7 @@ def _found_wanting(resource: Resource, claim: Claim, reason: str, *, repairable:
 
 def _complete(resource: Resource, claim: Claim) -> ResourceChange:
     if claim.step is Step.REPAIR and resource.status is Status.FAILED:
-        # Found in good order after all, without having been touched.
+        # The comparison found the object unchanged and in good order.
         return states.resource_state(resource, resource.action, Status.COMPLETE, 'found in good order')
     return states.resource_state(resource, claim.action, Status.COMPLETE, 'state changed')
 
@@ -186,7 +188,7 @@ def _complete(resource: Resource, claim: Claim) -> ResourceChange:
 def _onward(
     view: FinishView, claim: Claim, effects: list[Effect], output: Output | None, worker: Worker
 ) -> Decision[End]:
-    """The row is free. Finish the node if it is still worth finishing, else wake whoever waits for the row."""
+    """Finish the node of a released row if its traversal is running, else wake the nodes that wait for the row."""
     node = view.node
     if not view.is_current or node is None:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
@@ -240,7 +242,7 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
     if not view.is_current or node is None or traversal is None:
         return Decision(End.RELEASED, tuple(effects), view.waiting)
     if not claim.completes_node and claim.step not in (Step.CLEAR, *STEP_TEXTS):
-        # What failed, or was cancelled, is a leftover of an older traversal: its node here will look for itself.
+        # The failed or cancelled action belongs to an older traversal: the node of this one is checked again.
         return Decision(End.RELEASED, tuple(effects), ((node.traversal_id, node.number),))
     if not view.is_running or node.status is not NodeStatus.READY:
         return Decision(End.RELEASED, tuple(effects))
@@ -252,7 +254,7 @@ def _failed(view: FinishView, resource: Resource, claim: Claim, result: Failed, 
 
 
 def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked | Postponed) -> Decision[End]:
-    """The action waits in its row. What has happened since it was claimed may be what it waits for."""
+    """Park the action in its row. If an event arrived since the claim, poll at once: it may be the awaited one."""
     unheard = resource.event_count != claim.resource.event_count
     changes: ResourceChange = {
         **free(),
@@ -271,12 +273,12 @@ def _parked(view: FinishView, resource: Resource, claim: Claim, result: Parked |
         return Decision(End.RELEASED, tuple(effects), view.waiting)
     node = claim.node
     again = ((node.traversal_id, node.number),) if unheard else ()
-    told, follower = admit_next(claim, effects)
-    return Decision(End.RELEASED, told, (*again, *follower))
+    admitted, follower = admit_next(claim, effects)
+    return Decision(End.RELEASED, admitted, (*again, *follower))
 
 
 def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBegun) -> Decision[End]:
-    """The row waits as it did before it was claimed: it stays known that a creation has left nothing behind."""
+    """Release the row in its state before the claim. It keeps the mark that a creation has left nothing behind."""
     changes: ResourceChange = {'owner': None, 'wake_at': None, **known(result.physical_id, result.data)}
     if claim.step is Step.CREATE or claim.clean:
         before = claim.resource.retry
@@ -287,19 +289,19 @@ def _not_begun(view: FinishView, resource: Resource, claim: Claim, result: NotBe
 
 
 def _again(resource: Resource, claim: Claim, result: Postponed) -> ResourceChange:
-    # It is the row that was being created, whatever the claim was for: who looks at it in order to repair it knows no
-    # more than before. Of a creation that was taken over, or that has once answered, nobody promises anything.
+    # The row may be in a creation although the claim was for another step: a comparison for a repair adds no knowledge.
+    # For a creation that was taken over, or that has answered before, there is no guarantee that it created nothing.
     from_the_start = claim.step is Step.CREATE or (claim.action is Action.CREATE and claim.clean)
     promised = from_the_start and result.progress is None and result.physical_id is None
     creating = resource.action is Action.CREATE
     retry = Retry(result.attempts, result.reason, clean=promised or not creating)
-    return {'retry': retry, 'status_reason': f'attempt {result.attempts} failed, it is repeated: {result.reason}'}
+    return {'retry': retry, 'status_reason': f'attempt {result.attempts} failed, retrying: {result.reason}'}
 
 
 def _unsuitable(
     view: FinishView, resource: Resource, claim: Claim, result: NeedsReplacement, worker: Worker
 ) -> Decision[End]:
-    # The row that replaces it is counted on from here: whoever makes that dies as well, perhaps.
+    # The row that replaces this one continues the count: a worker that creates its object may crash in the same way.
     changes: ResourceChange = {
         **rest(),
         'crash_count': resource.crash_count,
@@ -307,8 +309,8 @@ def _unsuitable(
     }
     effects: list[Effect] = []
     if resource.status is Status.IN_PROGRESS:
-        # An update that was begun and then refused may have changed part of the object: what it was to become and all
-        # that it may refer to stay in the row, and whoever wants the old object again has to put it right first.
+        # An update that began before the type refused it may have changed a part of the object. Its pending values and
+        # requirements stay in the row, and a later goal that uses the old object again must repair it first.
         changes |= states.resource_state(resource, resource.action, Status.FAILED, result.reason)
         event = event_of(view, worker, resource, resource.action, Status.FAILED, result.reason, result.physical_id)
         effects.append(InsertEvents((event,)))
@@ -331,7 +333,7 @@ def _unsuitable(
 
 
 def held_row(view: FinishView, claim: Claim) -> Resource | None:
-    """The row of a claim; None where whoever claimed it does not hold it any more."""
+    """Return the row of a claim, or None if the claim was lost."""
     resource = view.resource
     if resource is None or resource.owner != claim.resource.owner or resource.fence != claim.resource.fence:
         return None
@@ -339,17 +341,18 @@ def held_row(view: FinishView, claim: Claim) -> Resource | None:
 
 
 def kept_item(claim: Claim, result: Succeeded | Failed | Parked | Postponed) -> list[Effect]:
-    """What stores for a snapshot what the type keeps for it; nothing for any other action."""
+    """Return the effect that stores the data of the type for a snapshot; nothing for any other action."""
     if claim.action is not Action.SNAPSHOT or result.kept is None:
         return []
     return [KeepItem(replace(item_of(claim.traversal.id, claim.resource), kept=result.kept))]
 
 
 def search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s: float = 0.0) -> ResourceChange:
-    """For a row whose creation is left in the middle without a known object: when "not found" will mean something.
+    """Return the time until which an interrupted creation may still create its object, for a row without an object.
 
-    The call may still land in the service that it was made to, or what it has begun go on there. Who died has made it
-    before; of whoever lives, and comes back later than that, `convergence.core.orphans` keeps track.
+    After this time a search that finds nothing is reliable: the last call may still reach the service, or run there. A
+    worker that died made its call before now. `convergence.core.orphans` handles an object that a living worker reports
+    after that time.
     """
     if resource.action is not Action.CREATE or resource.physical_id is not None:
         return {}
@@ -358,17 +361,17 @@ def search_limit(view: FinishView, resource: Resource, worker: Worker, silent_s:
 
 
 def free() -> ResourceChange:
-    """For a row that is let go of."""
+    """Return the columns of a released row."""
     return {'owner': None, 'progress': None, 'wake_at': None}
 
 
 def rest() -> ResourceChange:
-    """For a row whose action has come to an end."""
+    """Return the columns of a row whose action has ended."""
     return {**free(), 'deadline': None, 'retry': None, 'crash_count': 0}
 
 
 def known(physical_id: str | None, data: Mapping[str, Json]) -> ResourceChange:
-    """What is known of the physical object; what is not known (any more) never overwrites what was."""
+    """Return the columns with the known data of the object. Unknown data never overwrite known data."""
     changes: ResourceChange = {}
     if physical_id is not None:
         changes['physical_id'] = physical_id
@@ -386,9 +389,9 @@ def event_of(
     reason: str,
     physical_id: str | None,
 ) -> Event:
-    """The event of an action of a row.
+    """Return the event of an action of a row.
 
-    :param physical_id: of its object, where it has become known only now.
+    :param physical_id: id of its object, if it has become known only now; else None.
     """
     event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
     return replace(event, physical_id=physical_id or resource.physical_id)

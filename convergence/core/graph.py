@@ -1,7 +1,7 @@
-"""The graph of a traversal. The only module that knows networkx.
+"""The graph of a traversal. Only this module uses networkx.
 
-An edge points from a node to one that it requires. The update half comes from the template alone, the cleanup half
-from what the rows themselves remember; so a template that turns dependencies round makes no circle.
+An edge leads from a node to a node that it requires. The update half of the graph follows the template, the cleanup
+half follows the requirements stored in the rows. So a template that reverses dependencies creates no cycle.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from convergence.core.rows import Resource
 
 
 class Key(NamedTuple):
-    """A node before it has a number.
+    """Identifies a node that has no number yet.
 
-    :param subject: resource name of an update node, row key of a cleanup node, empty for the two others.
+    :param subject: resource name of an update node, row id of a cleanup node, empty for the two end nodes.
     """
 
     phase: Phase
@@ -31,17 +31,17 @@ COMPLETE = Key(Phase.COMPLETE, '')
 
 
 def update_key(name: str) -> Key:
-    """The update node of a resource name."""
+    """Return the key of the update node of a resource name."""
     return Key(Phase.UPDATE, name)
 
 
 def cleanup_key(resource_id: str) -> Key:
-    """The cleanup node of a resource row."""
+    """Return the key of the cleanup node of a resource row."""
     return Key(Phase.CLEANUP, resource_id)
 
 
 class Graph:
-    """The nodes of one traversal and what each requires."""
+    """The nodes of one traversal and their requirements."""
 
     def __init__(self) -> None:
         self._graph: networkx.DiGraph[Key] = networkx.DiGraph()
@@ -52,34 +52,34 @@ class Graph:
         self._graph.add_edges_from((key, required) for required in requires)
 
     def part(self, key: Key, requires: Iterable[Key]) -> None:
-        """Let a node not wait for others any more."""
+        """Remove requirements of a node."""
         self._graph.remove_edges_from([(key, required) for required in requires])
 
     def requires(self, key: Key) -> Sequence[Key]:
-        """What must be done before `key`."""
+        """Return the nodes that `key` requires directly."""
         return list(self._graph.successors(key))
 
     def required_by(self, key: Key) -> Sequence[Key]:
-        """What waits for `key`."""
+        """Return the nodes that require `key` directly."""
         return list(self._graph.predecessors(key))
 
     def is_before(self, earlier: Key, later: Key) -> bool:
-        """Whether a node has to be done before another one, on whatever way."""
+        """Return True if the node `later` requires the node `earlier`, directly or indirectly."""
         return networkx.has_path(self._graph, later, earlier)
 
     def in_order(self) -> Sequence[Key]:
-        """All nodes, requirements first; the same for the same template and rows."""
+        """Return all nodes, requirements first. The order is the same for the same template and rows."""
         turned = self._graph.reverse(copy=False)
         order = list(networkx.topological_sort(turned))
-        turned.__dict__.pop('in_degree', None)  # it is kept there, and holds what holds it: both for long
+        turned.__dict__.pop('in_degree', None)  # it refers back to its graph; without that cycle both are freed at once
         return order
 
     def not_required(self, phase: Phase) -> Sequence[Key]:
-        """The nodes of a phase for which nobody waits."""
+        """Return the nodes of a phase that no other node requires."""
         return [key for key in self._graph if key.phase is phase and not self._graph.pred[key]]
 
     def last_updates(self) -> Sequence[Key]:
-        """The update nodes that no other update node requires."""
+        """Return the update nodes that no other update node requires."""
         return [
             key
             for key in self._graph
@@ -101,17 +101,17 @@ def build(
     first: Collection[str] = frozenset(),
     finished: Mapping[str, Resource] = MappingProxyType({}),
 ) -> Graph:
-    """Both halves of the graph, without the two nodes that end a traversal (see `close`).
+    """Build both halves of the graph, without the two end nodes of a traversal (see `close`).
 
-    :param definitions: what is wanted, by name.
-    :param rows: every row that exists now. A row is cleaned up after the update node of its name and after everything
-        that was built on it has gone, or stands on something else.
-    :param chosen: keys of the rows that are used for wanted names. They go only if they are replaced, and then when
-        everything wanted is in service. Whoever replaces one adds its cleanup node; see `_foreseen` for the others.
-    :param first: keys of rows in whose way nothing new can be made: they go before the update node of their name, but
-        for those that something is built on which waits for that.
-    :param finished: the chosen rows for which there is nothing to do, by the names. They have no nodes, and nobody
-        waits for them. What they require is finished as well.
+    :param definitions: the definitions of the goal, by name.
+    :param rows: all existing rows. A row is cleaned up after the update node of its name, and after all of its
+        dependents were deleted or depend on another row.
+    :param chosen: ids of the rows that the goal uses. Such a row is cleaned up only if it is replaced, and then after
+        the goal is in service. The decision to replace it adds its cleanup node; see `_cleaned_early` for exceptions.
+    :param first: ids of rows that must be cleaned up before the update node of their name, because they block the new
+        object; except for rows with dependents that wait for this update node.
+    :param finished: the unchanged chosen rows, by name. They have no nodes, and no node waits for them. Their
+        requirements are finished as well.
     """
     graph = Graph()
     visited = definitions.keys() - finished.keys()
@@ -119,7 +119,7 @@ def build(
         requires = definitions[name].requires
         graph.add(update_key(name), (update_key(required) for required in requires if required in visited))
     existing = {row.id: row for row in rows}
-    cleaned = {row.id for row in rows if row.id not in chosen} | _foreseen(definitions, existing, chosen)
+    cleaned = {row.id for row in rows if row.id not in chosen} | _cleaned_early(definitions, existing, chosen)
     cleaned -= {row.id for row in finished.values()}
     for row in rows:
         if row.id in cleaned:
@@ -136,20 +136,20 @@ def build(
         if row.id in first and row.id in cleaned and row.name in visited:
             goes, comes = cleanup_key(row.id), update_key(row.name)
             if graph.is_before(comes, goes):
-                # What stays in use, and is built on what goes, has to bear that there is none for a while.
+                # Dependents of the row that stay in use must work without the object for a while.
                 used = [key for key in graph.requires(goes) if key.phase is Phase.UPDATE or key.subject in chosen]
                 graph.part(goes, used)
             graph.add(*((goes, [comes]) if graph.is_before(comes, goes) else (comes, [goes])))
     return graph
 
 
-def _foreseen(
+def _cleaned_early(
     definitions: Mapping[str, Definition], existing: Mapping[str, Resource], chosen: Collection[str]
 ) -> set[str]:
-    """The chosen rows that something is built on which may be cleaned up before they are replaced.
+    """Return the ids of chosen rows that need a cleanup node from the beginning, in case they are replaced.
 
-    Something that goes, or something that will not require them any more. Whoever replaces a row does not know of
-    those; all others that are built on it wait for its update node, and are replaced after it.
+    These rows have dependents that are deleted or will not require them any more. A later decision to replace a row
+    does not know such dependents. All other dependents wait for the row's update node and are replaced after it.
     """
     goes = [row for row in existing.values() if row.id not in chosen]
     found = {
@@ -168,11 +168,11 @@ def _foreseen(
 
 
 def requirements_first(definitions: Mapping[str, Definition]) -> Iterator[str]:
-    """The names of what is wanted, each after all that it requires."""
+    """Yield the names of the goal, each after all names that it requires."""
     begun: set[str] = set()
     ended: set[str] = set()
-    for wanted in definitions:
-        waiting = [wanted]
+    for start in definitions:
+        waiting = [start]
         while waiting:
             name = waiting[-1]
             before = [required for required in definitions[name].requires if required not in ended]

@@ -1,10 +1,10 @@
-"""Before a replacement and back: an object gives way to the one that replaces it, and takes back what that has.
+"""The handover between an object and its replacement: the object releases exclusive parts, and can reclaim them.
 
-Some objects hold what there can be only once: an address, a port. Who replaces such a row has it give that up first,
-and only then is the new row made. The old one stays as it is otherwise, and is cleaned up when nothing is built on it.
-When a later plan chooses it again it takes back what it gave, before anything else is done about it; so does every row
-of the name which that leaves with less than it had. The row says so (`Resource.handover`) from before the first call on
-until after the last: whoever goes on after a crash makes the same calls again.
+Some objects have an exclusive part: an address, a port. Before such a row is replaced, its object releases the part,
+and only then the new row is created. Otherwise the old row stays unchanged, and cleanup deletes it when nothing depends
+on it. If a later plan chooses the old row again, its object first reclaims its parts. A row of the same name that loses
+parts by this reclaims them too if it is chosen later. `Resource.handover` is set from before the first call until after
+the last one, so that a worker that continues after a crash repeats the same calls.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from convergence.core.verdicts import claim_row, leave_to_others, refuse_lethal
 from convergence.core.views import FinishView, NodeView
 from convergence.values import replace
 
-HANDED_OVER = 'it has given up what its replacement needs'
-RECLAIMED = 'it has taken back what it had given up for a replacement'
+HANDED_OVER = 'released the exclusive parts that its replacement needs'
+RECLAIMED = 'reclaimed the exclusive parts that it had released for a replacement'
 STEP_TEXTS: Mapping[Step, str] = {Step.HAND_OVER: HANDED_OVER, Step.RECLAIM: RECLAIMED}
-"""What the events say of these steps."""
+"""The texts of the events of these steps."""
 
 
 def must_hand_over(view: NodeView, worker: Worker, old: Resource) -> bool:
-    """Whether a row has to give way before the one is made that replaces it, and has not yet."""
+    """Return True if the object of a row must release parts before its replacement is created, and has not yet."""
     if not worker.creation(old.type).hands_over or old.action is Action.DELETE or is_adopted(old):
         return False
     return made(old) is not Made.NOTHING and not _is(Handover.RELEASED, view, old)
 
 
 def begin_handover(view: NodeView, old: Resource) -> Decision[str | None]:
-    """Decide that a row gives way first; the node is then checked again, and has that done.
+    """Decide that the object of a row releases its exclusive parts. The next node check calls the type for it.
 
-    :returns: as the verdict, the key of the row.
+    :returns: a decision whose verdict is the id of the row.
     """
     changes: ResourceChange = {
         **_stopped(old),
@@ -51,7 +51,10 @@ def begin_handover(view: NodeView, old: Resource) -> Decision[str | None]:
 
 
 def continue_handover(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision] | None:
-    """What is next for a row that gives way in this traversal: that it does, or that it is replaced. Else None."""
+    """Decide the next step of a row in a handover of this traversal: the release or the replacement.
+
+    Return None if the row is not in a handover of this traversal.
+    """
     if _is(Handover.RELEASED, view, resource):
         return Decision(StepDecision(Step.REPLACE, None, view.stack.id, resource.id))
     if not _is(Handover.RELEASING, view, resource):
@@ -60,17 +63,20 @@ def continue_handover(view: NodeView, worker: Worker, resource: Resource) -> Dec
 
 
 def reclaim(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """Take the row, to put its object in possession again; the node is checked again afterwards."""
+    """Claim the row so that its object reclaims its exclusive parts. The node is checked again afterwards."""
     mark = Handover.DEPRIVED if resource.handover is Handover.DEPRIVED else Handover.RECLAIMING
     return _claimed(view, worker, resource, Step.RECLAIM, mark)
 
 
 def _claimed(view: NodeView, worker: Worker, resource: Resource, step: Step, mark: Handover) -> Decision[StepDecision]:
-    """Who still works on another row of the name may be about to take what is given: that comes to its end first."""
+    """Claim the row for a step of the handover, unless a worker has claimed another row of the same name.
+
+    An action on such a row may just be taking the exclusive parts, so it must end first.
+    """
     if any(rival.owner is not None for rival in view.rivals):
         return leave_to_others(view.node)
     if resource.crash_count >= MAX_CRASHES:
-        return refuse_lethal(view, worker, resource, f'{step} of what there can be only once')
+        return refuse_lethal(view, worker, resource, f'{step} of exclusive parts')
     changes: ResourceChange = {**_stopped(resource), 'handover': mark}
     held = claim_row(view, worker, step, Action.UPDATE, changes, completes_node=False)
     assert held.verdict.claim is not None
@@ -79,17 +85,17 @@ def _claimed(view: NodeView, worker: Worker, resource: Resource, step: Step, mar
 
 
 def _stopped(resource: Resource) -> ResourceChange:
-    """The columns of a row whose action is not tried again, if it waits for that."""
+    """Return the columns of a row whose action waits for a retry and is not retried any more; else none."""
     if resource.status is not Status.IN_PROGRESS:
         return {}
-    state = states.resource_state(resource, resource.action, Status.FAILED, 'given up for something else')
+    state = states.resource_state(resource, resource.action, Status.FAILED, 'not retried, because the goal has changed')
     return {**state, 'retry': None, 'nothing_made': made(resource) is Made.NOTHING}
 
 
 def after_handover(view: FinishView, resource: Resource, claim: Claim) -> ResourceChange:
-    """The columns of a row that has given way, or has taken back.
+    """Return the columns of a row after its object has released or reclaimed its parts.
 
-    Whoever has planned since then lets other rows take what this one has: then it stays marked as it is.
+    If a plan was made meanwhile, other rows may get the parts; then the mark of this row stays.
     """
     if claim.step is Step.HAND_OVER:
         gave = resource.handover is Handover.RELEASING
@@ -98,17 +104,20 @@ def after_handover(view: FinishView, resource: Resource, claim: Claim) -> Resour
         return {}
     if resource.handover is not Handover.DEPRIVED or resource.status is not Status.COMPLETE:
         return {'handover': None, 'status_reason': RECLAIMED}
-    # Others took it, and nobody wrote down what that was: its properties are applied again.
-    return {'handover': None, **_in_doubt(resource, 'what it has was taken by another object of its name meanwhile')}
+    # Another row took parts, and no column records which: the next update applies the properties again.
+    return {'handover': None, **_in_doubt(resource, 'another object of its name took its exclusive parts meanwhile')}
 
 
 def after_failed_handover(resource: Resource, claim: Claim, reason: str) -> ResourceChange:
-    """The columns of a row that perhaps gave way or took back in part. Of any other step: nothing."""
+    """Return the columns of a row after a failed step of a handover, which may have taken partial effect.
+
+    Return nothing for any other step.
+    """
     return _in_doubt(resource, reason) if claim.step in STEP_TEXTS and resource.status is Status.COMPLETE else {}
 
 
 def after_missing_object(resource: Resource, claim: Claim, reason: str) -> ResourceChange:
-    """The columns of a row that cannot take anything back, because its object is gone. Of any other step: nothing."""
+    """Return the columns of a row that cannot reclaim parts, because its object is gone. Nothing for other steps."""
     if claim.step is not Step.RECLAIM or resource.status is not Status.COMPLETE or resource.action is Action.INIT:
         return {}
     return {**states.resource_state(resource, Action.CHECK, Status.FAILED, reason), 'repairable': False}
@@ -116,12 +125,12 @@ def after_missing_object(resource: Resource, claim: Claim, reason: str) -> Resou
 
 def _in_doubt(resource: Resource, reason: str) -> ResourceChange:
     if resource.action is Action.INIT:
-        return {}  # nothing was made in it
+        return {}  # the row has no object
     return {**states.resource_state(resource, Action.UPDATE, Status.FAILED, reason), 'digest': None}
 
 
 def deprived(rows: Collection[Resource], chosen: Mapping[str, Resource]) -> tuple[str, ...]:
-    """Keys of the rows that lose what they have when those take back what they gave that a plan has chosen."""
+    """Return the ids of the rows that lose exclusive parts when the rows that a plan has chosen reclaim theirs."""
     returning = {row.name: row.id for row in chosen.values() if row.handover is not None}
     return tuple(
         sorted(
@@ -133,11 +142,11 @@ def deprived(rows: Collection[Resource], chosen: Mapping[str, Resource]) -> tupl
 
 
 def after_lost_handover(rows: Collection[Resource], resource: Resource, claim: Claim) -> tuple[Effect, ...]:
-    """What becomes true when it is forgotten that a row gave way, or took back: nobody knows any more who has what.
+    """Return the effects after the database has lost a step of a handover: the owner of the parts is unknown now.
 
-    :param rows: all of the stack.
-    :param resource: the row as it is now.
-    :param claim: under which that was done.
+    :param rows: all rows of the stack.
+    :param resource: the row now.
+    :param claim: the claim of the lost step.
     """
     if claim.step not in STEP_TEXTS or resource.action is Action.INIT:
         return ()
@@ -154,11 +163,11 @@ def after_lost_handover(rows: Collection[Resource], resource: Resource, claim: C
 def contested(
     rows: Collection[Resource], chosen: Mapping[str, Resource], hands_over: Callable[[str], bool]
 ) -> tuple[str, ...]:
-    """Keys of the chosen rows that may lack what another row of their name has: that one never gave way to them.
+    """Return the ids of the chosen rows that may lack exclusive parts, because another row of their name has them.
 
-    It is a leftover of somebody who had lost his row, or of a time that the database has forgotten.
+    Such a row is a leftover of a lost claim or of commits that the database has lost; it was in no handover.
 
-    :param hands_over: whether the objects of a type hold what there can be only once of a name.
+    :param hands_over: returns True if the objects of a type have exclusive parts.
     """
     return tuple(
         sorted(
@@ -178,5 +187,5 @@ def _holds(row: Resource, hands_over: Callable[[str], bool]) -> bool:
 
 
 def _is(mark: Handover, view: NodeView, resource: Resource) -> bool:
-    """Whether a row is marked so for this very traversal."""
+    """Return True if a row has the mark for this traversal."""
     return resource.handover is mark and resource.traversal_id == view.traversal.id

@@ -1,4 +1,4 @@
-"""Writes of a held row other than the end of its action: progress, release, and an action left at rest."""
+"""Writes to a claimed row other than the end of its action: progress, release, and the end of an abandoned action."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from convergence.values import replace
 
 
 def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
-    """Write, while the action goes on, what has become known of it.
+    """Store the progress of an action while it continues.
 
-    :returns: as the verdict, whether the row is still held.
+    :returns: a decision whose verdict is True if the claim is still valid.
     """
     resource = held_row(view, claim)
     if resource is None:
@@ -31,9 +31,9 @@ def record(view: FinishView, claim: Claim, answer: Parked) -> Decision[bool]:
 
 
 def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
-    """A repair has found the object and is about to update it in place: now the update begins.
+    """Begin the update with which a repair changes the object in place, after it has compared the object.
 
-    :returns: as the verdict, whether the row is still held.
+    :returns: a decision whose verdict is True if the claim is still valid.
     """
     resource = held_row(view, claim)
     if resource is None:
@@ -50,11 +50,11 @@ def escalate(view: FinishView, claim: Claim, worker: Worker) -> Decision[bool]:
 def release(
     view: FinishView, fence: int, worker: Worker, *, lost: bool = False, silent_s: float = 0.0
 ) -> Decision[End]:
-    """Take a row from an owner that does not work on it any more; its action stays in the middle, to be resumed.
+    """Take a row from an owner that no longer works on it. Its action stays in progress, and a worker resumes it.
 
-    :param worker: whoever takes it.
-    :param lost: whether the owner has died.
-    :param silent_s: for how many seconds it has certainly called nothing.
+    :param worker: the process that takes the row.
+    :param lost: True if the owner has died.
+    :param silent_s: seconds for which the owner has certainly called no resource type.
     """
     resource = view.resource
     if resource is None or resource.owner is None or resource.fence != fence:
@@ -71,13 +71,13 @@ def release(
     return Decision(End.RELEASED, effects, view.waiting)
 
 
-# --- what changes, whatever the end --------------------------------------------------------------------------
+# --- actions that an ended operation left in progress --------------------------------------------------------
 
 
 def interrupt(view: FinishView, fence: int, worker: Worker) -> Decision[Claim | None]:
-    """Claim the row in order to tell the resource type that its action is not wanted any more.
+    """Claim the row to cancel its action in the resource type, because no operation needs it any more.
 
-    :returns: as the verdict, the claim; None where somebody else sees to the row, or nobody has to.
+    :returns: a decision whose verdict is the claim; None if another worker handles the row, or it needs no treatment.
     """
     resource, stack, traversal = view.resource, view.stack, view.traversal
     if resource is None or stack is None or traversal is None or not _is_left(view, fence):
@@ -99,9 +99,9 @@ def interrupt(view: FinishView, fence: int, worker: Worker) -> Decision[Claim | 
 
 
 def give_up(view: FinishView, fence: int, worker: Worker) -> Decision[bool]:
-    """Tell the truth about the row. The progress is kept: the next operation on the stack goes on from there.
+    """Mark the unfinished action of the row as failed. Its progress stays: the next operation continues from there.
 
-    :returns: as the verdict, whether that was so.
+    :returns: a decision whose verdict is True if the row had such an action.
     """
     resource, stack = view.resource, view.stack
     if resource is None or stack is None or not _is_left(view, fence):
@@ -131,7 +131,7 @@ def _is_left(view: FinishView, fence: int) -> bool:
 
 
 def abandon(view: FinishView, claim: Claim, reason: str, worker: Worker) -> Decision[End]:
-    """The action has failed, and whoever runs it does not stop: from now on its writes are refused."""
+    """Fail an action whose thread does not stop. The fence grows, so the database refuses the thread's later writes."""
     decision = finish(view, claim, Failed(reason, repairable=claim.action is Action.CHECK), worker)
     effects = tuple(
         replace(effect, changes={**effect.changes, 'fence': effect.fence + 1})

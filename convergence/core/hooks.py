@@ -1,7 +1,7 @@
-"""Hooks: places at which a person wants an operation to pause.
+"""Hooks: points at which an operation pauses for the user.
 
-A row that is paused is free, its node stays ready, and nobody works on it until the hook is cleared. Hooks belong to a
-traversal: the next one asks anew. A rollback is not paused, nor is what was left over by earlier operations.
+A paused row is free, its node stays ready, and no worker claims it until a user clears the hook. A cleared hook counts
+for its traversal only: the next traversal pauses again. Rollbacks and the cleanup of leftovers do not pause.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from convergence.core.verdicts import event_of
 from convergence.core.views import FinishView, NodeView
 
 _PAUSED = frozenset({Action.CREATE, Action.UPDATE, Action.RESTORE})
-"""The operations in which a resource pauses when it is made or changed."""
+"""The operations in which a resource pauses when it is created or changed."""
 _PAUSED_UNCHANGED = frozenset({Action.UPDATE, Action.RESTORE})
-"""The operations in which a resource pauses at ``pre-update`` whether anything of it changes or not."""
+"""The operations in which a resource pauses at ``pre-update`` even if it does not change."""
 AFTER = frozenset({Hook.POST_CREATE, Hook.POST_UPDATE})
 
 
 def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Action) -> Decision[StepDecision] | None:
-    """Pause the row before an action, if that is wanted and has not been done in this traversal; None: go on.
+    """Pause the row before an action if the definition has a hook for it that was not cleared in this traversal.
 
-    :param action: what is about to begin: to make an object, to change it, to delete it.
+    :param action: the action that is about to begin: CREATE, UPDATE or DELETE.
+    :returns: None if the action may begin.
     """
     hook = _before(view.traversal, resource, action)
     if not _is_wanted(view.traversal, view.node.definition, resource, hook):
@@ -46,12 +47,12 @@ def pause_before(view: NodeView, worker: Worker, resource: Resource, action: Act
 
 
 def pauses_at_all(action: Action) -> bool:
-    """Whether an operation pauses at ``pre-update`` also where nothing changes."""
+    """Return True if an operation pauses at ``pre-update`` even if the resource does not change."""
     return action in _PAUSED_UNCHANGED
 
 
 def hook_after(view: FinishView, claim: Claim) -> Hook | None:
-    """Where the row is to pause now that an action has succeeded, so that its node is not done; None: nowhere."""
+    """Return the hook at which the row pauses after its action has succeeded, before its node is done; None: none."""
     node, traversal = view.node, view.traversal
     if node is None or traversal is None or not view.is_running or node.status is not NodeStatus.READY:
         return None
@@ -64,7 +65,10 @@ def hook_after(view: FinishView, claim: Claim) -> Hook | None:
 
 
 def admit_next(claim: Claim, effects: Sequence[Effect]) -> tuple[tuple[Effect, ...], tuple[tuple[str, int], ...]]:
-    """The node is not done, but a node behind the window need not wait for that: the effects, and whom to wake."""
+    """Dispatch the next node of the backlog although this node is not done.
+
+    Return the effects with the notification, and the node to dispatch after the commit.
+    """
     node = claim.node
     if node.next_in_backlog is None or claim.step is Step.RESUME:
         return tuple(effects), ()
@@ -73,23 +77,23 @@ def admit_next(claim: Claim, effects: Sequence[Effect]) -> tuple[tuple[Effect, .
 
 
 def is_past_the_last(resource: Resource, traversal: Traversal) -> bool:
-    """Whether the row has been as wanted, was paused for that, and is to go on."""
+    """Return True if the row is complete, was paused after that, and the hook is cleared."""
     passed = any(resource.has_passed(hook, traversal.id) for hook in AFTER)
     return passed and resource.status is Status.COMPLETE and resource.hook in AFTER
 
 
 def is_gone(resource: Resource, traversal: Traversal) -> bool:
-    """Whether the row's object was deleted, the row was paused for that, and is to go as well."""
+    """Return True if the row's object was deleted, the row was paused after that, and can be removed now."""
     return resource.hook is Hook.POST_DELETE and resource.has_passed(Hook.POST_DELETE, traversal.id)
 
 
 def at(hook: Hook, traversal_id: str) -> ResourceChange:
-    """The columns of a row that pauses."""
+    """Return the columns of a row that pauses."""
     return {'hook': hook, 'hook_traversal_id': traversal_id}
 
 
 def paused(hook: Hook) -> str:
-    """What is told of a row that pauses."""
+    """Return the text of the event for a row that pauses."""
     return f'{hook.partition("-")[2].upper()} paused until Hook {hook} is cleared'
 
 
@@ -108,9 +112,9 @@ def _after(traversal: Traversal, resource: Resource, action: Action) -> Hook | N
 
 
 def _is_new(traversal: Traversal, resource: Resource) -> bool:
-    """Whether to make the object is no part of an update.
+    """Return True if the creation of the object is not a part of an update.
 
-    While a stack is created nothing is updated: a row that replaces another one takes up a creation that went wrong.
+    While a stack is created there are no updates: a row that replaces another one repeats a failed creation.
     """
     return resource.replaces is None or traversal.action is Action.CREATE
 

@@ -1,4 +1,4 @@
-"""What a worker has done and the database has lost, as after a fail-over: the rows are to tell what is still known."""
+"""Restores the rows after the database has lost commits, for example in a fail-over, from the workers' knowledge."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ _IN_DOUBT = {
     Action.SUSPEND: Action.SUSPEND,
     Action.DELETE: Action.CHECK,
 }
-"""What counts as failed of a row of which an action was lost, so that the next update looks at the object first. One
-that was deleted counts as broken: it is replaced where its name is wanted, and cleaned up where not."""
+"""The action that is marked as failed after an action was lost, so that the next update compares the object first.
+
+After a lost deletion it is CHECK: the row is replaced if the goal contains its name, and cleaned up otherwise."""
 
 
 def known_again(
     view: PlanView, claim: Claim, physical_id: str | None, perhaps_made: bool, new_id: Callable[[], str]
 ) -> Decision[Tracking]:
-    """Have a row for what a creation has made.
+    """Make sure that a row names the object of a creation whose commits were lost.
 
-    An object that may have been in use already becomes a leftover only when its stack is at rest: the operation that
-    follows removes it when something else has taken its place. What belongs to others is no concern of the stack any
-    more, where that has been forgotten.
+    The object may have been in use, so it becomes a leftover only while its stack is at rest: the next operation then
+    deletes it after its replacement is in service. A lost claim on a foreign object needs no row.
 
     :param view: the whole stack.
+    :param perhaps_made: True if the creation may have created an object without a known id.
     """
     if is_adopted(claim.resource) or (physical_id is None and not perhaps_made):
         return Decision(Tracking.KNOWN)
@@ -45,7 +46,7 @@ def known_again(
 
 
 def is_unknown(view: PlanView, claim: Claim, physical_id: str | None) -> bool:
-    """Whether no row knows the object of an action, as when its creation is lost with whoever has carried that out.
+    """Return True if no row names the object of an action, because its creation was lost too.
 
     :param view: the whole stack.
     """
@@ -55,15 +56,14 @@ def is_unknown(view: PlanView, claim: Claim, physical_id: str | None) -> bool:
 
 
 def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = False) -> Decision[Tracking]:
-    """Put a row in doubt that says it is just what it was before another action than a creation.
+    """Mark a row as failed if it lost an action other than a creation, so that the next update compares its object.
 
-    Where the row is in the middle of something that was begun before, the verdict is `HELD`: only afterwards it can be
-    put in doubt.
+    If an older action is in progress in the row, the verdict is `HELD`: the caller tries again after its end.
 
     :param view: the whole stack.
-    :param reason: what the row is to say.
-    :param is_certain: whether the row was seen in such a middle already. Then it is in doubt, whatever has happened
-        since, unless the same was done again.
+    :param reason: status reason for the row.
+    :param is_certain: True if an earlier call has found an older action in progress. The row is then marked in any
+        case, unless the lost action was repeated since.
     """
     stack = view.stack
     if stack is None or stack.deleted_at is not None:
@@ -78,8 +78,8 @@ def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = F
     slept = failed is Action.SUSPEND and row.action not in (Action.INIT, Action.CREATE, Action.SUSPEND, Action.DELETE)
     is_looked_at = row.status is Status.FAILED and not slept and not may_still_sleep(row)
     if is_looked_at or row.action is Action.INIT or (is_certain and row.action is failed):
-        # The next update looks at it, or makes it, or somebody has done so since. It does not see what sleeps,
-        # and what is to be resumed it only looks at when that fails.
+        # The next update compares or creates the object, or a worker has done so since. An update compares no suspended
+        # object, and it compares an object to resume only if the resume fails.
         return Decision(Tracking.KNOWN, marked)
     changes: ResourceChange = {**states.resource_state(row, failed, Status.FAILED, reason), 'updated_at': view.now}
     write = UpdateResource(row.id, None, row.fence, changes)
@@ -87,16 +87,16 @@ def put_in_doubt(view: PlanView, claim: Claim, reason: str, is_certain: bool = F
 
 
 def _has_only_looked(claim: Claim) -> bool:
-    """Whether nothing was done to the object: what may still sleep is not changed, and its row goes on saying so."""
+    """Return True if the claim was for a comparison only: an object that may be suspended keeps its state."""
     return claim.step is Step.REPAIR and may_still_sleep(claim.resource)
 
 
 def _is_before(view: PlanView, row: Resource, claim: Claim) -> bool:
-    """Whether a row is in a state from before a claim.
+    """Return True if a row is in a state from before a claim.
 
-    Its fence may have grown since by what an older traversal had still to do: where the stack has forgotten the
-    traversal of the claim, and has begun no other one, nobody has come to what was done under it. One that began at the
-    same moment may well be the one that took its place, in quick succession: that is no loss.
+    Actions of an older traversal may have raised its fence since. If the database has lost the traversal of the claim,
+    the current traversal began earlier, and no worker has seen the result of the claim. A traversal that began at the
+    same time may be one that superseded it; that is no loss.
     """
     current, own = view.traversal, claim.traversal
     is_forgotten = current is not None and current.id != own.id and current.started_at < own.started_at

@@ -1,7 +1,7 @@
-"""The nouns of the engine, as frozen values.
+"""The basic terms of the engine as frozen values.
 
-A row of the database and a value of this module are the same thing seen from two sides; `convergence.db` maps
-between them. Nothing here reads a clock, makes an id or talks to anybody.
+`convergence.db` maps these values to columns of the database and back. This module reads no clock, creates no ids and
+does no I/O.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead to a part of a value; the empty one leads to the whole."""
 
 DISPATCH_WINDOW = 64
-"""How many nodes of one traversal are cast at once, where an installation sets nothing else."""
+"""Default number of nodes of one traversal that are dispatched at the same time."""
 
 MAX_BATCH_NODES = 5
-"""Of how many nodes workers are told in one message at most, where an installation sets nothing else. No more than a
-worker has threads: what waits for one there could begin elsewhere."""
+"""Default maximum number of nodes per message to a worker. It is not above a worker's number of threads: a node that
+waits for a thread could begin in another worker."""
 
 
 class Action(StrEnum):
-    """What a traversal does to a stack, or what was last done to a resource."""
+    """The operation of a traversal, or the last operation on a resource."""
 
     INIT = 'INIT'
     CREATE = 'CREATE'
@@ -46,15 +46,15 @@ class Action(StrEnum):
 
 
 PERFORMED = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})
-"""What is done to objects as they are: the goal of the stack stays, and so does what its resources were made from."""
+"""Actions on existing objects that keep the goal of the stack and the definitions of its resources."""
 
 
 BEGINNINGS = frozenset({Action.CREATE, Action.ADOPT})
-"""How a row comes to its object: it is made, or taken over from where it was."""
+"""The actions by which a row gets its object: a new object is created, or an existing one is adopted."""
 
 
 class Status(StrEnum):
-    """How far an action got."""
+    """The progress of an action."""
 
     IN_PROGRESS = 'IN_PROGRESS'
     COMPLETE = 'COMPLETE'
@@ -62,7 +62,7 @@ class Status(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a node of a traversal is for."""
+    """The part of a traversal that a node belongs to."""
 
     UPDATE = 'UPDATE'
     CLEANUP = 'CLEANUP'
@@ -71,7 +71,7 @@ class Phase(StrEnum):
 
 
 class NodeStatus(StrEnum):
-    """Where a node stands. Only `READY` nodes may be worked on; only a worker that finishes one leaves `READY`."""
+    """The state of a node. Workers handle only `READY` nodes; a node leaves `READY` when a worker finishes it."""
 
     WAITING = 'WAITING'
     READY = 'READY'
@@ -80,9 +80,9 @@ class NodeStatus(StrEnum):
 
 
 class TraversalStatus(StrEnum):
-    """Where a traversal stands. `RUNNING` is the only state in which a node may start.
+    """The state of a traversal. A node may start only in `RUNNING`.
 
-    In `CANCELLING` what has begun comes to its end, until the traversal's deadline; nothing else begins.
+    In `CANCELLING` the running actions may end until the traversal's deadline, and no other action begins.
     """
 
     RUNNING = 'RUNNING'
@@ -94,11 +94,11 @@ class TraversalStatus(StrEnum):
 
 
 UNDER_WAY = frozenset({TraversalStatus.RUNNING, TraversalStatus.CANCELLING})
-"""The states in which actions of a traversal may be under way that somebody waits for."""
+"""The states in which a traversal waits for its running actions."""
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the physical object when the resource is no longer wanted."""
+    """The treatment of the object when the goal no longer contains its resource."""
 
     DELETE = 'Delete'
     RETAIN = 'Retain'
@@ -106,7 +106,7 @@ class DeletionPolicy(StrEnum):
 
 
 class Change(StrEnum):
-    """What it takes to get from the properties as last applied to the wanted ones."""
+    """The kind of change from the last applied properties to the desired ones."""
 
     NONE = 'NONE'
     IN_PLACE = 'IN_PLACE'
@@ -114,7 +114,7 @@ class Change(StrEnum):
 
 
 class Handover(StrEnum):
-    """How far the handover of a row to its replacement is; see `convergence.core.handover`.
+    """The stage of the handover from a row to its replacement; see `convergence.core.handover`.
 
     * `RELEASING`: the object is to release its exclusive parts in the traversal that claimed the row last.
     * `RELEASED`: it has released them, and its row is replaced next.
@@ -130,10 +130,10 @@ class Handover(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How calls that fail for the moment are repeated. What is None is as the resource type, or the worker, has it.
+    """The retries of calls with a transient failure. For None the value of the resource type or the worker applies.
 
-    :param attempts: how often a call is made at most.
-    :param first_s: seconds before the second time; the pause doubles with each further one.
+    :param attempts: maximum number of calls.
+    :param first_s: seconds before the first retry; the pause doubles with each further retry.
     :param longest_s: longest pause in seconds.
     """
 
@@ -142,17 +142,17 @@ class RetryPolicy:
     longest_s: float | None = None
 
     def document(self) -> dict[str, Json]:
-        """As JSON, without what is None. The inverse is `from_document`."""
+        """Return the policy as JSON, without the fields that are None. The inverse is `from_document`."""
         values = {'attempts': self.attempts, 'first_s': self.first_s, 'longest_s': self.longest_s}
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> RetryPolicy:
-        """The policy that `document` was made from."""
+        """Restore the policy from `document`."""
         return cls(**{name: document[name] for name in cls.__slots__ if name in document})  # type: ignore[arg-type]
 
     def over(self, other: RetryPolicy) -> RetryPolicy:
-        """This policy, with what it leaves open from another one."""
+        """Return this policy, with the fields that are None taken from another one."""
         return RetryPolicy(
             self.attempts if self.attempts is not None else other.attempts,
             self.first_s if self.first_s is not None else other.first_s,
@@ -161,11 +161,11 @@ class RetryPolicy:
 
 
 class DriftPolicy(StrEnum):
-    """What it leads to that an object is found otherwise than it was made.
+    """The reaction to drift of an object.
 
-    * `IGNORE`: nothing; nobody looks.
-    * `REPORT`: it is shown.
-    * `REPAIR`: it is put right.
+    * `IGNORE`: observers do not observe the object.
+    * `REPORT`: users see the drift.
+    * `REPAIR`: an engine starts a repair.
     """
 
     IGNORE = 'ignore'
@@ -174,14 +174,14 @@ class DriftPolicy(StrEnum):
 
 
 class Restriction(StrEnum):
-    """What an update may not do to a resource."""
+    """A change that an update must not make to a resource."""
 
     UPDATE = 'update'
     REPLACE = 'replace'
 
 
 class Hook(StrEnum):
-    """Where an operation on a resource may pause until a person lets it go on."""
+    """A point at which an operation on a resource pauses until a user clears the hook."""
 
     PRE_CREATE = 'pre-create'
     PRE_UPDATE = 'pre-update'
@@ -205,11 +205,11 @@ _WORDS_OF = attrgetter(
     'implied',
     'asked',
 )
-"""The parts of a definition that its comparison leaves out, or in which numbers stand."""
+"""The fields of a definition that ``==`` ignores or that contain numbers, which ``==`` compares too loosely."""
 
 
 class _Worked:
-    """What is worked out of a value when it is asked for. No copy has it, and it is no part of what the value is."""
+    """A slot for a result that is computed from a value on demand. Copies and comparisons ignore it."""
 
     __slots__ = ('canonical',)
 
@@ -217,37 +217,35 @@ class _Worked:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Definition(_Worked):
-    """What a template says about one resource.
+    """The definition of one resource in a template.
 
-    Parameters and files are already filled in; what remains to be resolved, when the resource's turn has come,
-    are references to other resources. `properties` and `metadata` are encoded by `convergence.template` (plain
-    JSON, with remaining functions marked so that no user data can be taken for one).
+    The template compiler has inserted parameters and files. References to other resources remain; a worker resolves
+    them when it handles the resource. `convergence.template` encodes `properties` and `metadata`: plain JSON in which
+    the remaining functions are marked, so that user data are never taken for a function.
 
-    :param type: the type that it really is; `written_type` is what the template says, where the environment maps that
-        to another one.
-    :param requires: names of the resources that must be up first, sorted, each once.
-    :param implied: those of them that the template does not name, but the resource's type; sorted. No further part of
-        what the resource is.
-    :param uses: for each of those whose attributes are used, the attributes, sorted.
-    :param hooks: where operations are to pause, sorted.
-    :param restrictions: what an update may not do, sorted.
-    :param time_limits: seconds that an action may take, by action; others are limited by that of the stack.
-    :param retry: how calls that fail for the moment are repeated.
-    :param update_policy: encoded like `properties`; how groups update their members.
-    :param external_id: physical id of an object that others have made: it is used, but never changed or deleted.
-    :param restored_from: what a snapshot has kept of the resource, when the stack is brought back to that.
-    :param nested: digest of what a nested stack is made from besides the properties: the templates, files and mappings
-        of the environment that it may use. Empty for what is no nested stack.
-    :param asked: of what is a nested stack, the attributes that are asked of it and that its resources tell. They are
-        part of what the digest is of.
-    :param secrets: values that nobody may be shown, as texts: those of hidden parameters, where they went into this
-        resource or one that it requires. No part of what the resource is.
-    :param hidden: where values stand that are computed from hidden parameters, here or in what the resource requires:
-        paths that begin with ``properties`` or ``metadata``, of values as they are when all is resolved. No part of
-        what the resource is.
-    :param private: the same for what is computed from values that resource types keep secret.
-    :param harmless: attributes of which it is known that they tell nothing hidden: outputs of a nested stack. No part
-        of what the resource is.
+    Comparisons ignore `implied`, `secrets`, `hidden`, `private`, `harmless` and `asked`.
+
+    :param type: the type after the mappings of the environment.
+    :param requires: names of the resources that must be up first, sorted and unique.
+    :param uses: for each required resource whose attributes the definition uses, their sorted names.
+    :param written_type: the type in the template, if the environment maps it to another one; else empty.
+    :param hooks: sorted hooks at which operations pause.
+    :param restrictions: sorted changes that an update must not make.
+    :param time_limits: time limits in seconds, by action; for other actions the limit of the stack applies.
+    :param retry: retries of calls with a transient failure; None: the default of the type or the worker.
+    :param update_policy: the way in which a group updates its members, encoded like `properties`.
+    :param external_id: physical id of a foreign object, which the stack uses but never changes or deletes.
+    :param restored_from: the snapshot data of the resource, if the stack is being restored.
+    :param nested: digest of the templates, files and mappings of the environment that a nested stack may use; empty if
+        the resource is not a nested stack.
+    :param secrets: secret values as texts: the values of hidden parameters that this resource or a required one uses.
+    :param hidden: paths of values that are computed from hidden parameters, here or in a required resource. Each path
+        begins with ``properties`` or ``metadata`` and applies to the resolved values.
+    :param private: paths of values that are computed from values that resource types keep secret.
+    :param harmless: names of attributes that are known to contain nothing hidden: outputs of a nested stack.
+    :param implied: sorted names of the required resources that the resource type adds.
+    :param asked: for a nested stack, the attributes of it that other parts of the template use and that its resources
+        supply. The digest `nested` covers them.
     """
 
     name: str
@@ -276,7 +274,7 @@ class Definition(_Worked):
 
     @property
     def masked_paths(self) -> tuple[Path, ...]:
-        """Where values stand that are not shown, for whatever reason."""
+        """The paths of all values that are not shown."""
         return (*self.hidden, *self.private)
 
     @property
@@ -285,14 +283,14 @@ class Definition(_Worked):
         return self.written_type or self.type
 
     def says_as(self, other: Definition) -> bool:
-        """Whether both say just the same, to the letter: for Python ``1``, ``1.0`` and ``True`` are equal."""
+        """Return True if both are identical in text. ``==`` is not enough: in Python ``1`` equals ``True``."""
         return self is other or (self == other and repr(_WORDS_OF(self)) == repr(_WORDS_OF(other)))
 
     def document(self) -> dict[str, Json]:
-        """The definition as JSON, for a row. The inverse is `from_document`.
+        """Return the definition as JSON, for a row. The inverse is `from_document`.
 
-        A field that is added later is left out while it has its default: what older versions stored, and the digests
-        made from it, stay what they are.
+        The document omits newer fields at their default, so that documents of older versions and their digests stay
+        valid.
         """
         document: dict[str, Json] = {
             'name': self.name,
@@ -339,7 +337,7 @@ class Definition(_Worked):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Definition:
-        """The definition that `document` was made from, whatever version did so: what is missing has its default."""
+        """Restore the definition from `document`, which any version may have written. Missing fields get defaults."""
         requires, uses = document.get('requires') or [], document.get('uses') or {}
         hooks, restrictions = document.get('hooks') or [], document.get('restrictions') or []
         secrets, harmless = document.get('secrets') or [], document.get('harmless') or []
@@ -379,12 +377,12 @@ class Definition(_Worked):
 
 
 def _names(document: Json) -> tuple[str, ...]:
-    """Names as a row keeps them."""
+    """Return names from their stored form."""
     return tuple(str(name) for name in document) if isinstance(document, list) else ()
 
 
 def _paths(document: Json) -> tuple[Path, ...]:
-    """Paths as a row keeps them."""
+    """Return paths from their stored form."""
     paths = document if isinstance(document, list) else []
     return tuple(
         tuple(step for step in path if isinstance(step, str | int)) for path in paths if isinstance(path, list)
@@ -394,16 +392,15 @@ def _paths(document: Json) -> tuple[Path, ...]:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a finished update node hands to those that require it.
+    """The output of a finished update node for the nodes that require it.
 
     :param resource_id: the row that is in service for the name.
-    :param reference: what `get_resource` gives; usually the physical id.
-    :param attributes: value of each attribute that the template asks for and that could be read.
-    :param errors: for each attribute that could not be read, why. It fails whoever uses it, nobody else.
-    :param each: the attributes that hold a value for each of several members, and how many keys lead to those values:
-        further keys go into each of them.
-    :param shown: attributes that the template does not ask for. They are for people who look at the resource; nothing
-        depends on them.
+    :param reference: the result of `get_resource`; usually the physical id.
+    :param attributes: values of the attributes that the template uses and that could be read.
+    :param errors: for each attribute that could not be read, the reason. Only a resource that uses it fails.
+    :param shown: values of attributes that the template does not use. Users see them; no resource depends on them.
+    :param each: for each attribute with one value per member, the number of keys that lead to these values; further
+        keys apply to each of the values.
     """
 
     resource_id: str
@@ -414,14 +411,11 @@ class Output:
     each: Mapping[str, int] = field(default_factory=dict)
 
     def handed(self) -> Output:
-        """What those get that require the resource."""
+        """Return the output for the nodes that require this one: without `shown`."""
         return replace(self, shown={}) if self.shown else self
 
     def document(self) -> dict[str, Json]:
-        """The output as JSON, for a row. The inverse is `from_document`.
-
-        A field that is added later is left out while it has its default.
-        """
+        """Return the output as JSON, for a row. The inverse is `from_document`. Omits newer fields at their default."""
         document: dict[str, Json] = {'resource_id': self.resource_id, 'reference': self.reference}
         if self.attributes:
             document['attributes'] = dict(self.attributes)
@@ -435,7 +429,7 @@ class Output:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Output:
-        """The output that `document` was made from, by this version or another: what is missing has its default."""
+        """Restore the output from `document`, which another version may have written. Missing fields get defaults."""
         attributes, errors = document.get('attributes') or {}, document.get('errors') or {}
         assert isinstance(attributes, dict)
         shown = document.get('shown') or {}
@@ -456,21 +450,21 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a traversal wants: the resources of one template, ready to be planned.
+    """The goal of a traversal: the resources of one template, ready to be planned.
 
-    An empty goal (no definitions) is how a stack is deleted.
+    A stack is deleted by a traversal with an empty goal (no definitions).
 
     :param definitions: by resource name, in the order of the template.
-    :param asked: for each resource name, the attributes that anybody (resources, outputs) asks of it.
+    :param asked: for each resource name, the attributes that other resources or the outputs of the template use.
     """
 
     definitions: Mapping[str, Definition] = field(default_factory=dict)
     asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def sharing(self, other: Goal) -> Goal:
-        """The same goal, with the definitions of another one themselves where they say the same.
+        """Return the same goal that shares identical definitions with another one.
 
-        They are held once, and what was worked out of them, or found to be right, need not be so again.
+        This saves memory, and results computed from the shared definitions need not be computed again.
         """
         known = other.definitions
         shared = {

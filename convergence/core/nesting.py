@@ -1,9 +1,9 @@
-"""What a nested stack and the resource whose object it is owe each other.
+"""The relation of a nested stack to the resource of the parent stack whose object it is.
 
-The resource is parked while its stack is at work. The transaction that brings the stack to rest finishes the resource
-(`convergence.core.upwards`), or it counts an event of it, and whoever has committed that casts the resource's node:
-nobody waits, and nobody asks again and again. Where the message is lost the sweeper finds the node, because there is an
-event that the row has not heard of.
+The resource is parked while the operation on its nested stack runs. The transaction that ends that operation finishes
+the resource (`convergence.core.upwards`), or it counts an event of the resource, and the process that commits it
+dispatches the resource's node. So no thread waits and no worker polls repeatedly. If the message is lost, the sweeper
+finds the node, because the row has counted more events than the last poll knew.
 """
 
 from __future__ import annotations
@@ -30,41 +30,42 @@ from convergence.core.views import PlanView
 from convergence.values import replace
 
 DOUBTED = 'doubted'
-"""The digest of a row that somebody holds, or for which something is under way, when its stack gets something to tidy
-up: what comes of that is not up to date when it is done. Where nothing is going on, None says the same."""
+"""Digest of a row in use whose nested stack gets a leftover to clean up: the result of the running action is then out
+of date. A row at rest gets the digest None instead."""
 
 
 def is_doubted(row: Resource) -> bool:
-    """Whether the stack of a row may have something to tidy up that an update to the same goal would get at."""
+    """Return True if the nested stack of a row may have leftovers that an update to the same goal would clean up."""
     return row.digest in (None, DOUBTED)
 
 
 def parent_told(stack: Stack) -> tuple[Effect, ...]:
-    """What becomes true, besides, when a stack comes to rest."""
+    """Return the effect that notifies the parent resource of a stack when its operation ends."""
     return (TellParent(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()
 
 
 def doubted(stack: Stack) -> tuple[Effect, ...]:
-    """What becomes true, besides, when a stack gets something that its next update has to tidy up."""
+    """Return the effect that marks the parent resources of a stack when it gets a leftover for its next update."""
     return (DoubtParents(stack.parent_resource_id),) if stack.parent_resource_id is not None else ()
 
 
 def is_tidy(rows: Sequence[Resource]) -> bool:
-    """Whether there is nothing in a stack that an update to the goal that it has would change.
+    """Return True if an update of a stack to its current goal would change nothing.
 
-    :param rows: all of its resources.
+    :param rows: all resources of the stack.
     """
     names = {row.name for row in rows}
     return len(names) == len(rows) and all(row.status is Status.COMPLETE and row.digest for row in rows)
 
 
 def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:
-    """Whether a nested stack may be given something to do on behalf of its resource.
+    """Return True if a caller may start an operation on a nested stack for its resource.
 
-    Not by a call that comes late: since then the row has been taken by somebody else, has come to rest or is gone.
+    A late call may not: another worker has claimed the row since, its action has ended, or the row was removed.
 
-    :param parent: the row as it is now, locked.
-    :param fence: the one under which the caller holds the row.
+    :param parent: the locked row of the resource.
+    :param stack_id: id of the nested stack.
+    :param fence: fence of the caller's claim.
     """
     if parent is None or parent.fence != fence or parent.owner is None:
         return False
@@ -72,12 +73,13 @@ def may_act(parent: Resource | None, stack_id: str, fence: int) -> bool:
 
 
 def park(view: PlanView, progress: Mapping[str, Json], after_s: float) -> tuple[Effect, ...]:
-    """What lets go of the row of a nested stack in the same step in which the stack gets something to do.
+    """Return the effects that park the row of a nested stack in the transaction that starts the stack's operation.
 
-    Nothing, where somebody waits for the row for another reason: whoever holds it lets go of it then. What has happened
-    to the row before does not matter: what it is told of from now on is the end of what the stack begins here.
+    Return nothing if another operation waits for the row: the worker that has claimed it releases it then. The row
+    counts its earlier events as known, so that the next event is the end of the operation that starts here.
 
-    :param after_s: after how many seconds it is looked at though nobody has told it to.
+    :param progress: progress to store in the row.
+    :param after_s: seconds until a worker polls the row even without an event.
     """
     around = view.around
     row, node = (around.resource, around.node) if around is not None else (None, None)
@@ -92,26 +94,26 @@ def park(view: PlanView, progress: Mapping[str, Json], after_s: float) -> tuple[
         'crash_count': 0,
         'retry': None,
     }
-    let_go = UpdateResource(row.id, row.owner, row.fence, changes)
+    release = UpdateResource(row.id, row.owner, row.fence, changes)
     if node.next_in_backlog is None:
-        return (let_go,)
-    return (let_go, NotifyNode(node.traversal_id, node.next_in_backlog))
+        return (release,)
+    return (release, NotifyNode(node.traversal_id, node.next_in_backlog))
 
 
 def nested_snapshot(snapshot_id: str, stack_id: str) -> str:
-    """Id of the snapshot of a nested stack that is part of a snapshot of the stack around it.
+    """Return the id of the snapshot of a nested stack that belongs to a snapshot of its parent stack.
 
-    The same whoever works it out, and however often: no snapshot is taken twice, and none is lost.
+    The id depends only on the arguments, so that repeated calls take no second snapshot and no snapshot is lost.
 
-    :param snapshot_id: that of the stack around it.
-    :param stack_id: the nested stack.
+    :param snapshot_id: id of the snapshot of the parent stack.
+    :param stack_id: id of the nested stack.
     """
     digits = hashlib.sha256(f'{snapshot_id}/{stack_id}'.encode()).hexdigest()
     return '-'.join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))
 
 
 def is_wanted(parent: Resource | None) -> bool:
-    """Whether what a nested stack is doing on behalf of its resource still matters to anybody."""
+    """Return True if the resource of a nested stack still waits for the end of the stack's operation."""
     return parent is not None and parent.status is Status.IN_PROGRESS
 
 
@@ -119,11 +121,11 @@ V = TypeVar('V')
 
 
 def joined(decisions: Sequence[Decision[V] | None]) -> Decision[tuple[V | None, ...]]:
-    """All of them in one; None stands for a stack about which nothing is decided.
+    """Join several decisions into one. None stands for a stack without a decision.
 
-    New stacks come first: what is refused because there is such a stack is refused before anything else is written.
-    Nodes of the stack around that are told of come after all else, in the order in which everybody locks them. The room
-    in their tree comes last, and once: everybody in the tree waits for whoever has it.
+    New stacks come first, so that a name conflict is found before any other write. Notifications of nodes of the parent
+    stack come late, in the order in which all transactions lock nodes. The room in the tree comes last and once,
+    because its lock blocks all other stacks of the tree.
     """
     made = [each for each in decisions if each is not None]
     effects = tuple(chain.from_iterable(each.effects for each in made))
@@ -137,9 +139,9 @@ def joined(decisions: Sequence[Decision[V] | None]) -> Decision[tuple[V | None, 
 
 
 def _in_all(rooms: Iterable[RequireRoom]) -> list[Effect]:
-    """One for each tree and limit."""
-    wanted: dict[tuple[str, int | None], RequireRoom] = {}
+    """Add up the required room for each tree and limit."""
+    sums: dict[tuple[str, int | None], RequireRoom] = {}
     for room in rooms:
-        before = wanted.get((room.root_id, room.most))
-        wanted[room.root_id, room.most] = room if before is None else replace(before, more=before.more + room.more)
-    return list(wanted.values())
+        before = sums.get((room.root_id, room.most))
+        sums[room.root_id, room.most] = room if before is None else replace(before, more=before.more + room.more)
+    return list(sums.values())

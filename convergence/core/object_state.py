@@ -9,10 +9,10 @@ from convergence.core.rows import Resource
 
 
 class Made(StrEnum):
-    """What a creation has led to.
+    """The outcome of a creation.
 
-    * `NOTHING`: it was never begun; or its type has promised that it made nothing, and nobody has called it since.
-    * `PERHAPS`: it may have made something, or may still do so. Only a search, or its end, tells.
+    * `NOTHING`: the creation has not begun; or its type guarantees that it created nothing and was not called since.
+    * `PERHAPS`: the creation may have created an object, or still may. Only a search or its end can show it.
     * `OBJECT`: the object is known, or the creation was complete without an id.
     """
 
@@ -22,7 +22,7 @@ class Made(StrEnum):
 
 
 def made(row: Resource) -> Made:
-    """What is known of the creation of a row that nobody holds."""
+    """Return the known outcome of the creation of a row that no worker has claimed."""
     if row.physical_id is not None or row.output is not None:
         return Made.OBJECT
     if row.token is None or row.nothing_made or is_put_off(row):
@@ -31,31 +31,30 @@ def made(row: Resource) -> Made:
 
 
 def is_put_off(row: Resource) -> bool:
-    """Whether a creation only waits to be called again: its type has promised that the last call made nothing."""
+    """Return True if a creation only waits for a retry, and its type guarantees that the last call created nothing."""
     if (row.action, row.status) != (Action.CREATE, Status.IN_PROGRESS) or row.progress is not None:
         return False
     return row.retry is not None and row.retry.clean
 
 
 def is_going_on(row: Resource) -> bool:
-    """Whether something still goes on in the service by itself, which somebody has to poll."""
+    """Return True if a long action still runs in the service, so that a worker has to poll it."""
     return row.progress is not None and row.action is not Action.DELETE and not row.clearing
 
 
 ADOPTED = 'adopted'
-"""In the private data of a row whose object is to be a stack: what that stack is to take over, as it was given."""
+"""Key in the private data of a row for a nested stack to create: the data of the stack whose objects it adopts."""
 
 
 def is_adopted(resource: Resource) -> bool:
-    """Whether the object of a row belongs to somebody else."""
+    """Return True if the row uses a foreign object by its external id, which no stack changes."""
     return resource.definition is not None and resource.definition.external_id is not None
 
 
 def refusal(resource: Resource, wanted: Definition) -> str | None:
-    """Why a row that was begun cannot become what is wanted now; None where it can.
+    """Return the reason why a row with an object cannot get another external id; None if it is unchanged.
 
-    Nobody would clean up an object that was made here and is then left for another one, and nobody may clean up the
-    other one.
+    After such a change no stack would delete the object that this stack created, and no stack may delete a foreign one.
     """
     if resource.definition is None or resource.definition.external_id == wanted.external_id:
         return None
@@ -66,14 +65,14 @@ def refusal(resource: Resource, wanted: Definition) -> str | None:
 
 
 def brings_nested(resource: Resource) -> bool:
-    """Whether a row is to become a stack made of objects that were there before."""
+    """Return True if the object of a row will be a nested stack that adopts existing objects."""
     return resource.data.get(ADOPTED) is not None
 
 
 def is_offered(resource: Resource) -> bool:
-    """Whether a row stands for an object that was there before its stack, and that has not been taken over yet.
+    """Return True if a row names an object that existed before its stack and is not adopted yet.
 
-    It has a physical id from the beginning and never gets a token: nothing can ever be created for it.
+    The row has a physical id from the beginning and never gets a token, because no object is ever created for it.
     """
     if resource.token is not None or resource.physical_id is None:
         return False
@@ -82,22 +81,22 @@ def is_offered(resource: Resource) -> bool:
 
 
 def is_asleep(row: Resource) -> bool:
-    """Whether a row was suspended, as far as that went, and not resumed."""
+    """Return True if the last action of a row was a suspend that has ended, even with a failure."""
     return row.action is Action.SUSPEND and row.status is not Status.IN_PROGRESS
 
 
 def may_still_sleep(row: Resource) -> bool:
-    """Whether a row was to be resumed and that has failed, or came to no end: perhaps it was never carried out."""
+    """Return True if the last resume of a row failed: the object may still be suspended."""
     return row.action is Action.RESUME and row.status is Status.FAILED
 
 
 def was_never_made(row: Resource) -> bool:
-    """Whether nothing was ever made, or taken over, for the row."""
+    """Return True if no object was ever created or adopted for the row."""
     return row.token is None and row.physical_id is None
 
 
 def object_of(row: Resource) -> str:
-    """What somebody needs to know to find the object of a row: type, physical id, token."""
+    """Return the data by which a user finds the object of a row: type, physical id and token."""
     known = [row.shown_type]
     known += [f'physical id {row.physical_id}'] if row.physical_id is not None else []
     known += [f'token {row.token}'] if row.token is not None else []

@@ -1,4 +1,4 @@
-"""What was seen of the object of a resource, and when to look again. Pure."""
+"""Observations of the objects of resources: their results, their schedule, and the reaction to drift. No I/O."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from convergence.core.rows import Event, Resource, Stack
 from convergence.values import replace
 
 SETTLED = 3
-"""Looks in a row that find an object healthy, after which earlier repairs do not count any more."""
+"""Number of healthy observations in a row after which earlier repairs no longer count."""
 LONGEST_REPAIR_PAUSE_S = 3600.0
 FIRST_SHARE = 8
-"""Right after an object was found otherwise than before, the pause is the interval divided by this."""
+"""Divisor of the interval: after an observation with a new result, the next one follows after this part of it."""
 
 
 class ObservedState(StrEnum):
-    """What a look came to.
+    """The state of an object in an observation.
 
-    * `HEALTHY`: the object is there, and as it was made, as far as its type can tell.
-    * `DIFFERS`: it is there, and live properties are others than those that were applied.
-    * `UNHEALTHY`: it is there and of no use.
-    * `GONE`: it is not there.
-    * `UNKNOWN`: nobody has looked, or could look, or the type cannot tell.
+    * `HEALTHY`: the object exists and matches its record, as far as its type can compare them.
+    * `DIFFERS`: the object exists, and some live properties differ from the applied ones.
+    * `UNHEALTHY`: the object exists and does not work.
+    * `GONE`: the object does not exist.
+    * `UNKNOWN`: the object was not observed, could not be read, or its type cannot compare it.
     """
 
     HEALTHY = 'HEALTHY'
@@ -35,12 +35,12 @@ class ObservedState(StrEnum):
 
     @property
     def is_drift(self) -> bool:
-        """Whether reality is known to be otherwise than it was made."""
+        """True if the object is known to differ from its record."""
         return self in (ObservedState.DIFFERS, ObservedState.UNHEALTHY, ObservedState.GONE)
 
 
 class ObservationSource(StrEnum):
-    """Why somebody looked: it was time to, a service told of its object, or a caller asked."""
+    """The cause of an observation: its schedule, a notification of the service, or the request of a user."""
 
     POLL = 'POLL'
     NOTIFICATION = 'NOTIFICATION'
@@ -49,11 +49,12 @@ class ObservationSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObservationResult:
-    """What a look came to.
+    """The result of one observation.
 
-    :param names: of the properties that differ, sorted.
-    :param live: the values that those have now.
-    :param reason: for people, why it is so; names no values.
+    :param found: the state of the object.
+    :param names: sorted names of the properties that differ.
+    :param live: the live values of these properties.
+    :param reason: explanation for users; contains no values.
     """
 
     found: ObservedState
@@ -64,27 +65,27 @@ class ObservationResult:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is known of the object of one resource row. Times are seconds since the epoch.
+    """The last known state of the object of one resource row, and its schedule. Times are seconds since the epoch.
 
-    :param resource_id: the row; it has at most one.
-    :param name: of the resource.
-    :param fence: that of the row when the object was looked at. Who claims a row raises it, so an observation is good
-        for as long as the row has this one.
-    :param found, names, live, reason: as in `ObservationResult`; `live` is empty where it cannot be read.
-    :param since: from when on looks came to this.
-    :param same_results: how many looks in a row.
-    :param observed_at: the last of them; None: nobody has looked yet.
-    :param source: why that was.
-    :param due_at: when somebody is to look next; while somebody looks, when that one counts as dead.
-    :param requested_at: when somebody asked for a look that has not begun since; None: nobody waits for one.
-    :param requested_by: why.
-    :param holder: who looks; None: nobody.
-    :param leased_at: since when.
-    :param policy: what it leads to that the object is found otherwise than it was made; `IGNORE`: it is not observed.
-    :param repairs: how many repairs in a row were begun, since the object was last healthy for `SETTLED` looks.
-    :param repair_at: before that none is begun.
-    :param given_up: whether none is begun any more: the object keeps changing, or no repair can put it right.
-    :param told: the drift of which an event of the resource has told; None: of none, or that it is over.
+    :param resource_id: the row; a row has at most one observation.
+    :param name: name of the resource.
+    :param fence: fence of the row at the time of the observation. A claim raises the fence of the row, and the
+        observation is valid only while both are equal.
+    :param found, names, live, reason: as in `ObservationResult`; `live` is empty if it cannot be read.
+    :param since: time of the first observation with this result.
+    :param same_results: number of observations in a row with this result.
+    :param observed_at: time of the last observation; None if there was none.
+    :param source: cause of the last observation.
+    :param due_at: time of the next observation. While an observer holds the lease, the end of the lease.
+    :param requested_at: time of a request for an observation that has not begun yet; None: no request waits.
+    :param requested_by: cause of that request.
+    :param holder: the observer that holds the lease; None: no observer does.
+    :param leased_at: start of the lease.
+    :param policy: the reaction to drift; `IGNORE`: the object is not observed.
+    :param repairs: number of repairs in a row, since the object was last healthy in `SETTLED` observations in a row.
+    :param repair_at: time before which no further repair begins.
+    :param given_up: True if no further repair begins, because the object keeps changing or no repair helps.
+    :param told: the drift that the last event of the resource reported; None: no drift, or its end.
     """
 
     resource_id: str
@@ -111,17 +112,20 @@ class Observation:
     told: ObservedState | None = None
 
     def says(self, result: ObservationResult, fence: int) -> bool:
-        """Whether a look at the row as it is now came to the same as the look before."""
+        """Return True if a new result for the row equals the last one, and the row was not claimed in between.
+
+        :param fence: fence of the row now.
+        """
         same = (self.found, self.names, self.live) == (result.found, result.names, result.live)
         return same and self.observed_at is not None and self.fence == fence
 
     @property
     def past(self) -> Past:
-        """What outlives the row."""
+        """The part that passes to the row that replaces this one."""
         return Past(self.resource_id, self.name, self.repairs, self.repair_at, self.given_up, self.told)
 
     def as_of(self, fence: int) -> Observation:
-        """What it tells of its row as that is now: nothing, where somebody has claimed the row since."""
+        """Return the observation for the row with its fence now: `UNKNOWN` if a worker has claimed the row since."""
         if self.fence == fence or self.observed_at is None:
             return self
         return replace(
@@ -138,9 +142,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of an object that outlives its row: what takes its place keeps changing just as it did.
+    """The part of an observation that passes to a replacement of the row, whose object may keep drifting as well.
 
-    All as in `Observation`.
+    The fields are those of `Observation`.
     """
 
     resource_id: str
@@ -153,10 +157,10 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """What becomes of what is known of the objects of a stack, when it is looked which of them are to be observed.
+    """The changes to the observations of a stack when the set of its observed objects changes.
 
-    :param before: what is known of objects that are not observed any more, by the names of their resources.
-    :param over: the keys of the rows of which nothing has to be known any more, once the stack has come to rest.
+    :param before: the past of objects that are not observed any more, by resource name; their replacements inherit it.
+    :param over: ids of the rows whose observations can be deleted.
     """
 
     before: Mapping[str, Past]
@@ -166,13 +170,15 @@ class Succession:
 def succession(
     known: Iterable[Past], observed: Collection[str], present: Collection[str], *, is_complete: bool
 ) -> Succession:
-    """Who follows whom, by name: a replacement may fail, and be replaced, and its row be gone before anybody looks.
+    """Find the rows that inherit the past of rows that are not observed any more. Rows match by resource name.
 
-    Of a resource without an object something stays known while its stack has failed: the next repair makes it.
+    The name is the only link: a replacement may fail, be replaced itself, and be removed before its first observation.
+    While a stack has failed, the past of a resource without an object is kept, because the next repair creates one.
 
-    :param observed: keys of the rows whose objects are to be observed.
-    :param present: names of the resources that have an object, whether it is to be observed or not.
-    :param is_complete: whether the stack is.
+    :param known: the past of all observed rows so far.
+    :param observed: ids of the rows to observe from now on.
+    :param present: names of the resources that have an object, observed or not.
+    :param is_complete: True if the stack is complete.
     """
     gone = sorted((each for each in known if each.resource_id not in observed), key=lambda each: each.repairs)
     over = frozenset(each.resource_id for each in gone if is_complete or each.name in present)
@@ -181,12 +187,13 @@ def succession(
 
 @dataclass(frozen=True, slots=True)
 class DriftSummary:
-    """What is known of the objects of a stack. Times are seconds since the epoch.
+    """Numbers of the objects of a stack by their observations. Times are seconds since the epoch.
 
-    :param observed: how many are observed; `seen` of them somebody has looked at as they are now.
-    :param drifted: how many of these are known to be otherwise than they were made.
-    :param since: the first of those; None where there are none.
-    :param observed_at: when somebody last looked at any.
+    :param observed: number of objects that are to be observed.
+    :param seen: number of these objects with a valid observation.
+    :param drifted: number of these objects with drift.
+    :param since: time of the earliest drift; None if there is none.
+    :param observed_at: time of the last observation of any object; None if there was none.
     """
 
     observed: int = 0
@@ -197,7 +204,7 @@ class DriftSummary:
 
     @classmethod
     def of(cls, observations: Iterable[Observation]) -> DriftSummary:
-        """That of some objects."""
+        """Summarize the observations of some objects."""
         every = list(observations)
         seen = [each for each in every if each.observed_at is not None]
         drifted = [each for each in seen if each.found.is_drift]
@@ -212,12 +219,12 @@ class DriftSummary:
 
 @dataclass(frozen=True, slots=True)
 class ObservationUpdate:
-    """What somebody who had leased it has seen of an object.
+    """The result of an observer for an object that it had leased.
 
-    :param fence: of the row, as it was leased.
-    :param pause_s: seconds until somebody is to look again.
-    :param same: whether it is what was seen before.
-    :param news: an event that tells of it; None: there is nothing to tell.
+    :param fence: fence of the row when the lease began.
+    :param pause_s: seconds until the next observation.
+    :param same: True if the result equals the previous one.
+    :param news: the event that reports it; None: there is nothing to report.
     """
 
     resource_id: str
@@ -230,15 +237,15 @@ class ObservationUpdate:
 
     @property
     def drift(self) -> ObservedState | None:
-        """The drift that was found; None: there is none."""
+        """The observed drift, or None."""
         return self.result.found if self.result.found.is_drift else None
 
 
 @dataclass(frozen=True, slots=True)
 class KnownObject:
-    """An object, and what is known of it.
+    """An object and its observation.
 
-    :param row: of the resource; its output, and what is pending, are not read.
+    :param row: row of the resource, read without its output and its pending values.
     """
 
     observation: Observation
@@ -247,7 +254,7 @@ class KnownObject:
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """What somebody is to look at.
+    """An object that an observer has leased for an observation.
 
     :param row: as in `KnownObject`.
     """
@@ -258,9 +265,9 @@ class Leased:
 
 
 def is_news(told: ObservedState | None, found: ObservedState) -> bool:
-    """Whether an event is to tell what a look came to: once of each drift, and once that it is over.
+    """Return True if an event must report a result. Each drift is reported once, and its end once.
 
-    :param told: see `Observation`. It outlives repairs and replacements: these are no news until somebody has looked.
+    :param told: see `Observation`. It survives repairs and replacements: only an observation shows their success.
     """
     if found.is_drift:
         return found is not told
@@ -268,7 +275,7 @@ def is_news(told: ObservedState | None, found: ObservedState) -> bool:
 
 
 def news_of(leased: Leased, result: ObservationResult, new_id: Callable[[], str]) -> Event | None:
-    """The event that tells what a look came to; None: none does."""
+    """Return the event that reports a result, or None if there is nothing to report."""
     row, seen = leased.row, leased.observation
     if not is_news(seen.told, result.found):
         return None
@@ -280,37 +287,37 @@ _NOT_UP = frozenset({Action.INIT, Action.DELETE, Action.SUSPEND})
 
 
 def is_observable(stack: Stack, row: Resource) -> bool:
-    """Whether there is something to compare: an object that is to be up, with which nobody is busy."""
+    """Return True if an observer may compare the object: it should be up, and no operation works on it."""
     at_rest = stack.status is not Status.IN_PROGRESS and stack.deleted_at is None and stack.action not in _NOT_UP
     finished = row.status is Status.COMPLETE and row.action not in _NOT_UP and row.owner is None
     return at_rest and finished and row.physical_id is not None and row.replaced_by is None
 
 
 def pause_s(interval_s: float, same_results: int) -> float:
-    """Seconds until the next look: short after something was found otherwise, the whole interval while nothing is.
+    """Return the seconds until the next observation: short after a new result, growing up to the whole interval.
 
     :param interval_s: the longest pause.
-    :param same_results: how many looks in a row have come to the same, this one included.
+    :param same_results: number of observations in a row with the same result, including this one.
     """
     return interval_s * min(1.0, 2.0 ** min(same_results, 16) / FIRST_SHARE)
 
 
 def repair_pause_s(first_s: float, repairs: int) -> float:
-    """Seconds from a repair until another one of the same object: twice as many each time.
+    """Return the seconds from a repair until the next one of the same object. The pause doubles each time.
 
-    :param first_s: after the first.
-    :param repairs: how many there were in a row, this one included.
+    :param first_s: seconds after the first repair.
+    :param repairs: number of repairs in a row, including this one.
     """
     return min(first_s * 2.0 ** min(max(repairs - 1, 0), 32), LONGEST_REPAIR_PAUSE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class DriftPolicies:
-    """What it leads to that objects of a stack are found otherwise than they were made. The most exact one holds.
+    """The reactions to drift of the objects of a stack. The most specific policy applies.
 
-    :param of_stack: of the stack at the top of its tree.
-    :param of_types: by type.
-    :param of_resource: by name; None: nothing is said of it.
+    :param of_stack: policy of the root stack.
+    :param of_types: policies by resource type.
+    :param of_resource: returns the policy of a resource by its name; None: it has none of its own.
     """
 
     of_stack: DriftPolicy = DriftPolicy.REPORT
@@ -318,5 +325,5 @@ class DriftPolicies:
     of_resource: Callable[[str], DriftPolicy | None] = lambda name: None
 
     def of(self, name: str, type_: str) -> DriftPolicy:
-        """That of one resource."""
+        """Return the policy of one resource."""
         return self.of_resource(name) or self.of_types.get(type_) or self.of_stack

@@ -1,6 +1,6 @@
-"""What a stack answers to an update, a delete, a rollback and a cancel, in every state: none is without a way out.
+"""The answer of a stack to an update, a delete, a rollback and a cancel, in every state. Every state has a way out.
 
-`ADMISSIONS` is the one place that says so. The engine asks it, and the table in the documentation is made from it.
+The engine and the table in the documentation both use `ADMISSIONS`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from convergence.core.model import PERFORMED, Action, Status
 
 
 class Operation(StrEnum):
-    """What may be asked of a stack in any state. The cancels have the names that the API has for them."""
+    """An operation that a user may request in any state of a stack. The cancels have the names of the API."""
 
     UPDATE = 'update'
     DELETE = 'delete'
@@ -22,15 +22,16 @@ class Operation(StrEnum):
 
 
 class Admission(StrEnum):
-    """What follows.
+    """The consequence of a requested operation.
 
-    * `BEGINS`: the operation begins. `SUPERSEDES`: it begins, and takes over from the one in progress.
-    * `ROLLS_BACK`: the operation in progress is stopped, and the stack goes back to its last good template, or to
-      nothing where it has none.
-    * `FAILS`: the operation in progress is stopped, and the stack is in the failed state of its action.
-    * `NOTHING`: what is asked for is under way already; nothing changes.
-    * `BUSY`, `RESUME_FIRST`, `AT_REST`: refused, with a text that says what to do instead.
-    * `GONE`: there is no such stack any more.
+    * `BEGINS`: the operation begins.
+    * `SUPERSEDES`: the operation begins and supersedes the one in progress.
+    * `ROLLS_BACK`: the operation in progress stops, and the stack rolls back to its last good template, or to no
+      resources if it has none.
+    * `FAILS`: the operation in progress stops, and the stack gets the failed state of its action.
+    * `NOTHING`: the requested operation is in progress already; nothing changes.
+    * `BUSY`, `RESUME_FIRST`, `AT_REST`: the engine refuses the operation with a text that contains the remedy.
+    * `GONE`: the stack does not exist any more.
     """
 
     BEGINS = 'begins'
@@ -47,7 +48,7 @@ class Admission(StrEnum):
 State = tuple[Action, Status]
 
 _GOES_BACK = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTORE})
-"""The actions that a rollback takes back."""
+"""The actions that a rollback reverts."""
 
 
 def _to_update(action: Action, status: Status) -> Admission:
@@ -55,7 +56,7 @@ def _to_update(action: Action, status: Status) -> Admission:
         return Admission.BEGINS
     if status is Status.COMPLETE:
         return Admission.RESUME_FIRST if action is Action.SUSPEND else Admission.BEGINS
-    # Nobody deletes, suspends or adopts a stack by accident; a late update must not undo that by accident.
+    # Users delete, suspend and adopt stacks on purpose; an update that arrives late must not undo that by accident.
     return Admission.BUSY if action in (Action.DELETE, Action.SUSPEND, Action.ADOPT) else Admission.SUPERSEDES
 
 
@@ -77,7 +78,7 @@ def _to_cancel(action: Action, status: Status) -> Admission:
     if status is not Status.IN_PROGRESS:
         return Admission.AT_REST
     if action is Action.ROLLBACK:
-        # Whoever asks twice to go back wants to go back.
+        # A user who requests the rollback twice still expects the rollback.
         return Admission.NOTHING
     return Admission.ROLLS_BACK if action in _GOES_BACK else Admission.FAILS
 
@@ -117,9 +118,9 @@ def _table() -> dict[State, Mapping[Operation, Admission]]:
 
 
 ADMISSIONS: Mapping[State, Mapping[Operation, Admission]] = _table()
-"""By state and operation."""
+"""The answer of a stack by its state and the operation."""
 
 
 def answer(action: Action, status: Status, operation: Operation) -> Admission:
-    """What a stack in a state answers to an operation."""
+    """Return the answer of a stack in a state to an operation."""
     return ADMISSIONS[action, status][operation]

@@ -27,15 +27,16 @@ from convergence.core.views import PlanView
 from convergence.values import replace
 
 LATE = 'made by a worker that had lost the resource to another one'
-"""Why there is the row of a leftover."""
+"""Status reason of a leftover: the reason why the row exists."""
 
 
 class Tracking(StrEnum):
-    """What became of an object whose id could not be written under the claim.
+    """The result for an object whose id could not be written under the claim.
 
-    * `KNOWN`: some row knows it. `HELD`: the row it was made for is held by somebody who may find it: look again.
-    * `LEFT`: it stays, because whoever deleted the stack has asked for that; an event names it.
-    * `LOST`: the stack is not there any more.
+    * `KNOWN`: a row names the object.
+    * `HELD`: another worker has claimed the row of the creation and may find the object; the caller tries again later.
+    * `LEFT`: the object stays, because the user requested that; an event names it.
+    * `LOST`: the stack no longer exists, so no row can name the object.
     """
 
     KNOWN = 'KNOWN'
@@ -45,20 +46,20 @@ class Tracking(StrEnum):
 
 
 def keep_track(view: PlanView, claim: Claim, physical_id: str | None, new_id: Callable[[], str]) -> Decision[Tracking]:
-    """Make sure that some row knows a physical object.
+    """Decide which row names an object that a worker created and could not record.
 
-    The row that it was made for takes it in, if it is free, knows of no object and still means this creation: not
-    another one that was begun since, and not none at all, because the database has lost the claim. While that row is
-    held nothing can be decided: its holder may find the object by its token, or give up. In every other case the object
-    gets a row of its own, as a leftover, which is cleaned up by the traversal that runs, or by the next one: before
-    what it was built on, as far as that has not been begun. Only where the row was removed in order to leave its object
-    behind nothing becomes of the object: the user learns its id. Two types may use the same id for two objects.
+    The row of the creation gets the object if the row is free, names no object, and still has the token of this
+    creation. It has another token if another creation has begun, or none if the database lost the claim. While another
+    worker has claimed the row, the decision has to wait: that worker may find the object by its token, or fail.
+    Otherwise the object gets a row of its own, a leftover. The running or the next traversal deletes it, before the
+    objects that it depends on if their deletion has not begun. If the row was removed to leave its object behind, the
+    object stays and an event reports its id. Two types may use the same id for two objects.
 
-    An object without an id is known by the token under which it was made: whoever cleans up the row that has it finds
-    the object, or tells that it cannot be known.
+    The token of the creation identifies an object without an id. The worker that cleans up its row searches for the
+    object by the token, or reports that it cannot search.
 
     :param view: the whole stack.
-    :param physical_id: of the object; None where its type gives it none, or has not yet.
+    :param physical_id: id of the object; None if its type gives it none, or has not yet.
     """
     stack = view.stack
     if stack is not None and view.traversal is not None and claim.resource.id in view.traversal.left_rows:
@@ -71,7 +72,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str | None, new_id: Ca
     made_for = next((row for row in view.resources if row.id == claim.resource.id), None)
     if made_for is not None and made_for.physical_id is None:
         if (made_for.owner, made_for.fence) == (claim.resource.owner, claim.resource.fence):
-            # It was only a server that lags who did not show it to its own holder: the row goes on from here.
+            # The claim was not lost: a replica of the database that lags hid it. The row continues from here.
             freed: ResourceChange = {'physical_id': physical_id, 'owner': None, 'fence': made_for.fence + 1}
             write = UpdateResource(made_for.id, made_for.owner, made_for.fence, freed)
             return Decision(Tracking.KNOWN, (write,), _node_of(view, claim))
@@ -90,7 +91,7 @@ def keep_track(view: PlanView, claim: Claim, physical_id: str | None, new_id: Ca
 
 
 def _cleanup(traversal: Traversal, leftover: Resource) -> AppendCleanup:
-    """Have a leftover cleaned up by a traversal that runs, at once."""
+    """Add a node to the running traversal that deletes a leftover at once."""
     node = Node(
         traversal_id=traversal.id,
         number=traversal.node_count,
@@ -100,12 +101,13 @@ def _cleanup(traversal: Traversal, leftover: Resource) -> AppendCleanup:
         resource_id=leftover.id,
         required_by=(traversal.complete_number,),
     )
-    # What it was built on may yet be replaced: that goes when everything wanted is in service, and this before.
+    # The rows that the leftover depends on may still be replaced. They are deleted after the goal is in service, and
+    # the leftover must be deleted before them.
     return AppendCleanup(node, traversal.complete_number, leftover.requires, holds_up=traversal.in_service_number)
 
 
 def _knows(row: Resource, claim: Claim, physical_id: str | None) -> bool:
-    """Whether a row stands for an object. By its token only one that nobody holds under the claim itself does."""
+    """Return True if a row names an object. A token counts only in a row that is not under the claim itself."""
     if physical_id is not None:
         return row.physical_id == physical_id and row.type == claim.resource.type
     is_own = (row.id, row.owner, row.fence) == (claim.resource.id, claim.resource.owner, claim.resource.fence)
@@ -113,7 +115,7 @@ def _knows(row: Resource, claim: Claim, physical_id: str | None) -> bool:
 
 
 def _node_of(view: PlanView, claim: Claim) -> tuple[tuple[str, int], ...]:
-    """The node that the row was claimed for, to be cast again; none where it belongs to no traversal that runs."""
+    """Return the node of the claim, to dispatch it again; empty if its traversal does not run any more."""
     traversal, node = view.traversal, claim.node
     runs = traversal is not None and traversal.status in UNDER_WAY and traversal.id == node.traversal_id
     return ((node.traversal_id, node.number),) if runs and node.number != NO_NODE else ()
@@ -145,11 +147,11 @@ def _leftover(view: PlanView, claim: Claim, physical_id: str | None, key: str) -
 
 
 MANY = 20
-"""So many of them are named in the reason of a stack; the events name all."""
+"""Maximum number of objects that the reason of a stack names, to keep it readable; the events name all."""
 
 
 def summary(left: Sequence[Resource]) -> str:
-    """All of them in one sentence; empty where there are none."""
+    """Return one sentence that names the objects left behind; empty if there are none."""
     if not left:
         return ''
     ordered = sorted(left, key=lambda row: (row.name, row.id))
@@ -159,18 +161,21 @@ def summary(left: Sequence[Resource]) -> str:
 
 
 def leave(left: Sequence[Resource], now: float, new_id: Callable[[], str]) -> list[Effect]:
-    """The rows go, whoever holds them, and an event tells of each. What a holder writes late is refused."""
+    """Delete rows whose objects are left behind, with an event for each.
+
+    The rows are deleted even if a worker has claimed them; the database refuses its later writes.
+    """
     effects: list[Effect] = [DeleteResource(row.id, row.owner, row.fence) for row in left]
     events = tuple(left_behind_event(row, now, new_id) for row in left)
     return [*effects, InsertEvents(events)] if events else effects
 
 
 def left_behind_event(row: Resource, now: float, new_id: Callable[[], str]) -> Event:
-    """The event that says so of one of them."""
-    reason = f'left behind, as was asked for: {object_of(row)}'
+    """Return the event that reports an object left behind."""
+    reason = f'left behind, as requested: {object_of(row)}'
     return Event.of_resource(new_id(), row, Action.DELETE, Status.COMPLETE, reason, now)
 
 
 def unknown(names: Collection[str], rows: Sequence[Resource]) -> list[str]:
-    """Those of the names that no row has."""
+    """Return the sorted names that no row has."""
     return sorted(set(names) - {row.name for row in rows})

@@ -1,4 +1,4 @@
-"""One node of a traversal that has no new goal: suspend, resume, check or snapshot the object of its row, as it is."""
+"""Decides about nodes of a traversal without a new goal: suspend, resume, check or snapshot an unchanged object."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from convergence.core.verdicts import claim_row, event_of, nothing_to_do, refuse
 from convergence.core.views import NodeView
 
 _ASLEEP = frozenset({Action.SUSPEND, Action.RESUME})
-"""What may have left an object suspended, or half so."""
+"""Actions after whose failure an object may be suspended or half suspended."""
 
 
 def perform(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """Do the traversal's action with a row that is free, or bring what was left in the middle to its end first."""
+    """Claim a free row for the traversal's action, or first for the end of an unfinished action."""
     action = view.traversal.action
     if resource.status is Status.IN_PROGRESS:
         return _go_on(view, worker, resource)
@@ -34,13 +34,13 @@ def perform(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
     decision = claim_row(view, worker, Step.PERFORM, action, changes)
     if action is not Action.SNAPSHOT:
         return decision
-    # The intent, before the type is asked: what it then keeps can be deleted, whatever becomes of the answer.
+    # The intent, stored before the call of the type: its copy can then be deleted even if its answer is lost.
     intent = KeepItem(item_of(view.traversal.id, resource))
     return Decision(decision.verdict, (*decision.effects, intent), decision.wake)
 
 
 def item_of(snapshot_id: str, resource: Resource) -> SnapshotItem:
-    """The beginning of what is kept of a resource for a snapshot."""
+    """Return the data of a resource for a snapshot, before its type adds its own."""
     return SnapshotItem(
         snapshot_id=snapshot_id,
         resource_id=resource.id,
@@ -54,7 +54,7 @@ def item_of(snapshot_id: str, resource: Resource) -> SnapshotItem:
 
 
 def wake_up(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """A goal wants a resource that is suspended: it is resumed, and then looked at again."""
+    """Resume a suspended resource that the goal contains. The node is checked again afterwards."""
     changes: ResourceChange = {
         **states.resource_state(resource, Action.RESUME, Status.IN_PROGRESS, 'state changed'),
         'progress': None,
@@ -63,7 +63,7 @@ def wake_up(view: NodeView, worker: Worker, resource: Resource) -> Decision[Step
 
 
 def drop_snapshot(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """A snapshot was left in the middle by a traversal that is over: it is over as well."""
+    """Cancel a snapshot of the object that an ended traversal has left unfinished."""
     return claim_row(view, worker, Step.CANCEL, Action.SNAPSHOT, {}, completes_node=False)
 
 
@@ -80,12 +80,12 @@ def _go_on(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepD
 
 
 def _obstacle(resource: Resource, action: Action) -> str | None:
-    """Why the action cannot be done with an object in such a state; None where it can."""
+    """Return the reason why the action is not possible in the state of the row; None if it is possible."""
     if resource.action is Action.INIT or was_never_made(resource):
         return 'it was never created; update the stack to create it'
     state = f'{resource.action}_{resource.status}'
     if action not in _ASLEEP and (is_asleep(resource) or may_still_sleep(resource)):
-        # Another state would hide that it is to be resumed before it can be used or changed.
+        # A new state would hide that the object must be resumed before it can be used or changed.
         return f'State {state} invalid for {action.lower()}; resume the stack first, or update it'
     if resource.status is Status.COMPLETE or resource.action in (*_ASLEEP, Action.SNAPSHOT):
         return None
@@ -95,7 +95,7 @@ def _obstacle(resource: Resource, action: Action) -> str | None:
 
 
 def _is_concerned(resource: Resource, action: Action, worker: Worker) -> bool:
-    """Whether there is anything to do. Objects that others have made are looked at, and not touched."""
+    """Return True if the action applies to the row. Foreign objects are only checked."""
     if action is Action.CHECK:
         return True
     if is_adopted(resource):
@@ -106,12 +106,12 @@ def _is_concerned(resource: Resource, action: Action, worker: Worker) -> bool:
         return (resource.action, resource.status) != (Action.SUSPEND, Status.COMPLETE)
     if (resource.action, resource.status) == (Action.RESUME, Status.COMPLETE):
         return False
-    # It cannot be told of one that was marked as healthy whether it is suspended: to resume it again does no harm.
+    # A resource that a user marked as healthy may be suspended. To resume it again does no harm.
     return resource.action in _ASLEEP or (resource.action, resource.status) == (Action.CHECK, Status.COMPLETE)
 
 
 def _cannot(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[StepDecision]:
-    """The node fails, and the row stays what it is."""
+    """Fail the node and leave the row unchanged."""
     action = view.traversal.action
     event = InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),))
     if failure.goes_on(view.traversal):

@@ -1,7 +1,7 @@
-"""From a goal to a traversal. Create, update, delete and rollback are this one function.
+"""Plans a traversal from a goal. Create, update, delete and rollback all use the function `plan`.
 
-The store calls `plan` with the stack row and all of its resource rows locked, and commits the effects at once: there
-is no moment in which a stack has a current traversal without its graph.
+The store calls `plan` with the stack row and all of its resource rows locked, and commits all effects in one
+transaction, so a stack never has a current traversal without its nodes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ from convergence.values import replace
 
 
 def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> Decision[Planned]:
-    """Plan a traversal of `stack`, which `view.stack` shows as it is stored (None: it is to be stored now)."""
+    """Plan a traversal of `stack`.
+
+    :param view: the locked rows of the stack; `view.stack` is None if the plan creates the stack.
+    """
     beside, is_busy = request.beside(view), any(row.owner is not None for row in view.resources)
     left_rows = _left_rows(view, request)
     view, request, left = _without_what_is_left(view, request, planner)
@@ -74,7 +77,7 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
         InsertEvents((_started(stack, view.now, traversal, request, planner),)),
         *left,
         *beside,
-        *_room(view, stack, request, planner),  # the last, because everybody in the tree waits for whoever has it
+        *_room(view, stack, request, planner),  # the last, because its lock blocks all other stacks of the tree
     ]
     row_ids = {name: row.id for name, row in rows.items()}
     superseded = _running(view)
@@ -85,10 +88,10 @@ def plan(view: PlanView, stack: Stack, request: Request, planner: Planner) -> De
 def _traversal(
     view: PlanView, stack: Stack, request: Request, left_rows: tuple[str, ...], nodes: Sequence[Node], unchanged: int
 ) -> Traversal:
-    """The row of what a request begins.
+    """Return the row of the new traversal.
 
     :param left_rows: see `Traversal.left_rows`.
-    :param unchanged: how many resources have nothing to do.
+    :param unchanged: number of resources without a change.
     """
     return Traversal(
         id=request.traversal_id,
@@ -121,14 +124,18 @@ def _deadline(view: PlanView, stack: Stack, request: Request) -> float:
 
 
 def _to_be_told(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """The ready nodes, but for those that another one wakes."""
+    """Return the ready nodes inside the dispatch window: those that no other node dispatches."""
     ready = [node for node in nodes if node.status is NodeStatus.READY]
     followers = {node.next_in_backlog for node in ready if node.next_in_backlog is not None}
     return tuple(node for node in ready if node.number not in followers)
 
 
 def _without_what_is_left(view: PlanView, request: Request, planner: Planner) -> tuple[PlanView, Request, list[Effect]]:
-    """The rows that remain when those go whose objects are left behind; which these are; and that they go."""
+    """Split off the rows whose objects are left behind.
+
+    Return the view of the remaining rows, the request with the left objects as its cause, and the effects that delete
+    the rows.
+    """
     left = [row for row in view.resources if row.name in request.leaves]
     if not left:
         return view, request, []
@@ -138,7 +145,10 @@ def _without_what_is_left(view: PlanView, request: Request, planner: Planner) ->
 
 
 def _left_rows(view: PlanView, request: Request) -> tuple[str, ...]:
-    """Keys of all rows that go, or went, while their objects stay on request: who held one may come back any time."""
+    """Return the ids of all rows whose objects are left behind on request, now or earlier.
+
+    They stay recorded, because a worker that claimed such a row may report an object at any time.
+    """
     before = view.traversal.left_rows if view.traversal is not None else ()
     return (*before, *sorted(row.id for row in view.resources if row.name in request.leaves))
 
@@ -150,10 +160,10 @@ def _whole(
     planner: Planner,
     finished: Mapping[str, Resource],
 ) -> Graph:
-    """The nodes of both phases; where there is no new goal, those of one: nothing is left over then.
+    """Return the graph of the traversal: update and cleanup nodes, or only one kind if the goal does not change.
 
-    What is done to objects as they are follows the template. Suspending goes the other way, like a removal: what uses
-    others goes to rest first. A check also looks at what could not be removed.
+    An action on unchanged objects follows the order of the template. Suspend uses the reverse order, as a deletion:
+    dependents are suspended first. A check also visits rows whose deletion failed.
     """
     if not request.performs:
         kept = {row.id for row in chosen.values()}
@@ -166,10 +176,11 @@ def _whole(
 
 
 def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner: Planner) -> set[str]:
-    """The rows that are left over and have the only object that there can be of a name which is wanted.
+    """Return the ids of the leftovers that must be deleted before a new object of the same name can be created.
 
-    Or what there can be only once, and are being removed: half gone, nobody asks them to give way. Where something else
-    is wanted by now it does not wait: that is the way out where the removal fails again and again.
+    They have the only object that can exist with the name, or an exclusive part of it while their deletion is in
+    progress: a half-deleted object takes part in no handover. In the second case the new object does not wait if its
+    definition differs, so that a user has a way out if the deletion fails again and again.
     """
     wanted = request.goal.definitions
     left = [row for row in view.resources if row.id not in kept and row.name in wanted]
@@ -183,7 +194,7 @@ def _in_the_way(view: PlanView, kept: Collection[str], request: Request, planner
 
 
 def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal) -> Resource:
-    """The row, with what it would be built on where it was never begun: it fails before anything of that is touched."""
+    """Return the row. If its creation has not begun, add its requirements: it fails before they are suspended."""
     if row.action is not Action.INIT:
         return row
     return replace(
@@ -192,7 +203,10 @@ def _with_requirements(row: Resource, chosen: Mapping[str, Resource], goal: Goal
 
 
 def _room(view: PlanView, stack: Stack, request: Request, planner: Planner) -> list[Effect]:
-    """What a goal needs that has more resources than the last one. A new stack that is in no other has all the room."""
+    """Return the effect that reserves room in the tree if the goal has more resources than the last one.
+
+    A new root stack needs none: its tree is empty.
+    """
     before = view.stack.resource_count if view.stack else 0
     more = len(request.goal.definitions) - before
     if request.performs or more <= 0 or (view.stack is None and stack.parent_id is None):
@@ -237,10 +251,10 @@ def _number(
     existing: Mapping[str, Resource],
     finished: Mapping[str, Resource],
 ) -> list[Node]:
-    """Number the nodes, requirements first, the two that end the traversal last.
+    """Number the nodes, requirements first and the two end nodes last.
 
-    Unchanged resources get a node, done, only where somebody reads it. Where nothing is wanted at all nobody need come
-    to say that everything wanted is up.
+    An unchanged resource gets a node, already done, only if another node reads its output. With an empty goal the node
+    `IN_SERVICE` is done from the beginning.
     """
     order = sorted(whole.in_order(), key=lambda key: key.phase in (Phase.IN_SERVICE, Phase.COMPLETE))
     definitions = request.goal.definitions
@@ -281,7 +295,7 @@ def _number(
 
 
 def _result(request: Request, number: int, row: Resource, readers: Sequence[int]) -> Node:
-    """The node of an unchanged resource: done, with the output that it had. A signal finds its readers by it."""
+    """Return the node of an unchanged resource: done, with its stored output. A signal finds the dependents by it."""
     return Node(
         traversal_id=request.traversal_id,
         number=number,
@@ -296,9 +310,9 @@ def _result(request: Request, number: int, row: Resource, readers: Sequence[int]
 
 
 def _chain(nodes: list[Node], window: int) -> list[Node]:
-    """Let each ready node wake the one that stands `window` places after it, so that a backlog stays in rows.
+    """Link each ready node to the one `window` places after it, which it dispatches later. The rest is the backlog.
 
-    Only nodes that a worker attends to: whoever plans finishes the others, and nobody would listen if they were cast.
+    Links only nodes for workers: the engine that plans finishes the other ready nodes itself.
     """
     cast = (Phase.UPDATE, Phase.CLEANUP)
     ready = [node.number for node in nodes if node.status is NodeStatus.READY and node.phase in cast]
@@ -352,7 +366,7 @@ def _resource_effects(
 ) -> list[Effect]:
     effects: list[Effect] = []
     if finished and request.template:
-        # The row is as the goal wants it: a later rollback to the goal must find it by the goal's template.
+        # These rows match the goal. A later rollback to the goal must find them by the goal's template.
         rows = request.template.others(finished.values())
         if rows:
             ids = tuple(sorted(row.id for row in rows))

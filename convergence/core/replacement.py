@@ -29,20 +29,20 @@ from convergence.core.views import NodeView
 
 
 def is_replaceable(node: Node, traversal: Traversal) -> bool:
-    """Whether another row may take the place of a node's: something is wanted, not only done to what is there."""
+    """Return True if another row may replace the row of a node: the traversal has a goal and the node a definition."""
     return node.definition is not None and traversal.action not in PERFORMED
 
 
 def replacement(view: NodeView, worker: Worker, replaced_id: str) -> Decision[str | None]:
-    """Make a new row for an update node; the old one stays, to be cleaned up when nothing is built on it any more.
+    """Create a new row for an update node. Cleanup deletes the old row when nothing depends on it any more.
 
-    Where the old object has to go first, the new one is made in the same row; see the docstring of this module.
-    Where it has to give something up for the new one, it does so first; see `convergence.core.handover`.
+    If the old object must be deleted first, the new one is created in the same row; see the docstring of this module.
+    If the old object must release a part for the new one, it does so first; see `convergence.core.handover`.
 
-    The stack row is locked before the resource row: the new row is part of what a plan has to see.
+    The store locks the stack row before the resource row, so that a concurrent plan sees the new row.
 
-    :param replaced_id: the row that was decided upon.
-    :returns: as the verdict, the key of the new row; None where the decision has been overtaken.
+    :param replaced_id: id of the row that an earlier decision chose for replacement.
+    :returns: a decision whose verdict is the id of the new row; None if the rows have changed since.
     """
     old, node = view.resource, view.node
     definition = node.definition
@@ -85,14 +85,14 @@ def _is_overtaken(view: NodeView, old: Resource) -> bool:
         or old.owner is not None
         or old.replaced_by is not None
         or old.is_cleared
-        or old.action is Action.INIT  # its object has gone first meanwhile
+        or old.action is Action.INIT  # another decision has deleted its object meanwhile
     )
 
 
 def _cleanup(traversal: Traversal, old: Resource) -> AppendCleanup:
-    """The old row goes when everything wanted is in service: until then there is a way back to it.
+    """Add a cleanup node for the old row. It runs after the goal is in service; until then a rollback can use the row.
 
-    What is built on it and is replaced too, is so later, and its cleanup comes before this one.
+    Dependents of the row that are replaced too get their cleanup later, and it runs before this one.
     """
     node = Node(
         traversal_id=traversal.id,
@@ -108,7 +108,7 @@ def _cleanup(traversal: Traversal, old: Resource) -> AppendCleanup:
 
 
 def goes_first(worker: Worker, old: Resource, definition: Definition) -> bool:
-    """Whether a row's object has to be removed before the one that replaces it can be made."""
+    """Return True if a row's object must be deleted before its replacement can be created."""
     if not worker.creation(old.type).is_exclusive or old.type != definition.type or is_adopted(old):
         return False
     retained = old.definition is not None and old.definition.deletion_policy is DeletionPolicy.RETAIN
@@ -116,9 +116,9 @@ def goes_first(worker: Worker, old: Resource, definition: Definition) -> bool:
 
 
 def begin_clearing(view: NodeView, worker: Worker, old: Resource) -> Decision[str | None]:
-    """Decide that the object of a row goes first; the node is then checked again, and removes it.
+    """Decide that the object of a row is deleted before its replacement is created. The next node check deletes it.
 
-    :returns: as the verdict, the key of the row in which the new object is made: the same.
+    :returns: a decision whose verdict is the id of the row for the new object, which is the same row.
     """
     changes: ResourceChange = {
         **states.resource_state(old, Action.UPDATE, Status.IN_PROGRESS, 'it is removed to make room for the new one'),
@@ -138,14 +138,14 @@ def begin_clearing(view: NodeView, worker: Worker, old: Resource) -> Decision[st
 
 
 def go_on_clearing(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """Take the row, to remove its object; the node is checked again afterwards."""
+    """Claim the row to delete its object. The node is checked again afterwards."""
     if resource.crash_count >= MAX_CRASHES:
         return refuse_lethal(view, worker, resource)
     return claim_row(view, worker, Step.CLEAR, Action.DELETE, {}, completes_node=False)
 
 
 def cleared(resource: Resource) -> ResourceChange:
-    """The columns of a row whose object is gone: nothing was ever made in it."""
+    """Return the columns of a row after its object was deleted: those of a row without a creation."""
     return {
         **states.resource_state(resource, Action.INIT, Status.COMPLETE),
         'clearing': False,

@@ -1,4 +1,4 @@
-"""What an operation asks of a plan, and what planning needs from outside."""
+"""The input of planning: the request of an operation, the functions that planning calls, and its result."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from convergence.values import quickly_made
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An object that was there before its stack, with the private data of its type.
+    """An object that existed before its stack, with the private data of its type.
 
-    :param physical_id: None for one that is to become a stack of what was there before; the data have that.
+    :param physical_id: id of the object; None for a nested stack to create from existing objects, which `data` names.
     """
 
     physical_id: str | None
@@ -29,29 +29,29 @@ class Offer:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to happen to a stack.
+    """The request of an operation on a stack.
 
-    :param goal: the wanted resources; empty for a delete and for the rollback of a create.
-    :param guard: called with the stack as it is when its row is locked; raises where the operation is refused.
-    :param template: the goal's template; None where `goal` is empty.
-    :param is_new_template: whether the template has to be stored.
+    :param goal: the desired resources; empty for a delete and for the rollback of a create.
+    :param guard: called with the stack after its row is locked; raises an error to refuse the operation.
+    :param template: the goal's template; None if `goal` is empty.
+    :param is_new_template: True if the plan must store the template.
     :param stack_changes: columns of the stack that change with the operation.
-    :param cancels: whether what is in progress is not to be waited for; see `Traversal.cancels`.
-    :param retains: whether objects stay when their rows go; see `Traversal.retains`.
-    :param offered: objects that are there already, by resource name.
-    :param leaves: names of resources whose objects are left behind: all rows of theirs go at once.
-    :param beside: called like `guard`, after it; what else becomes true with the plan.
-    :param traversal_id: of the new traversal; empty, until whoever starts it has given it one.
-    :param cause: what made the operation necessary, where no user asked for it; in the stack's reason from the start of
-        the operation to its end.
-    :param deadline: when whoever asks does not wait any longer; None: the stack's own time limit says it.
+    :param cancels: True if the operation cancels the actions in progress; see `Traversal.cancels`.
+    :param retains: True if objects stay when their rows are deleted; see `Traversal.retains`.
+    :param offered: existing objects, by resource name.
+    :param leaves: names of resources whose objects are left behind: the plan deletes all of their rows at once.
+    :param beside: called like `guard`, after it; returns further effects of the plan.
+    :param traversal_id: id of the new traversal; empty until the caller that starts it has set one.
+    :param cause: the cause of an operation that no user requested; the stack's reason contains it from the start of the
+        operation to its end.
+    :param deadline: time until which the requester waits; None: the time limit of the stack applies.
     :param for_parent: see `Traversal.for_parent`.
-    :param observes: see `Traversal.observes`; then every node is visited, or those of `visits`.
-    :param visits: where an operation observes: names of the resources that are visited, and with them what reads them.
-        None: all.
+    :param observes: see `Traversal.observes`; workers then visit every node, or those of `visits`.
     :param scaling: see `Traversal.scaling`.
+    :param visits: for an operation that observes, names of the resources to visit together with their dependents. None:
+        all.
     :param repair_attempt: see `Traversal.repair_attempt`.
-    :param takes_back: whether it is part of a rollback: the goal was there before, and no limit refuses it.
+    :param takes_back: True if it is a part of a rollback: the goal existed before, so no limit applies.
     """
 
     action: Action
@@ -79,24 +79,24 @@ class Request:
 
     @property
     def performs(self) -> bool:
-        """Whether something is done to objects as they are, and the stack keeps its goal."""
+        """True if the action leaves the goal unchanged and acts on existing objects, such as a check."""
         return self.action in PERFORMED
 
     @property
     def wants_nothing(self) -> bool:
-        """Whether all that there is is to go: by a delete, or by the way back from a create."""
+        """True if the goal is empty: a delete, or the rollback of a create."""
         return self.template is None and not self.performs
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What planning needs from outside, the same for every request.
+    """The functions and limits that planning uses, the same for every request.
 
-    :param new_id: makes an id that was never used before.
-    :param window: how many nodes are cast at once; see `Node.next_in_backlog`.
-    :param is_exclusive: whether there can be one object only of a name that the template gives, by type.
-    :param max_resources: how many resources all goals of a tree of stacks may have together; None: no limit.
-    :param hands_over: whether an object has to give something up before another one of its name can be made, by type.
+    :param new_id: returns a new unique id.
+    :param window: maximum number of nodes dispatched at the same time; see `Node.next_in_backlog`.
+    :param is_exclusive: returns True if only one object of a type can have the name that a template sets.
+    :param max_resources: maximum number of resources in all goals of a tree of stacks together; None: no limit.
+    :param hands_over: returns True if an object of a type must release a part before its replacement can be created.
     """
 
     new_id: Callable[[], str]
@@ -112,13 +112,13 @@ class Planner:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a plan came to.
+    """The result of planning.
 
-    :param ready: the nodes that are to be attended to now.
-    :param superseded: the traversal that this one took over from while it was running.
-    :param row_ids: the row chosen, or made, for each wanted name.
-    :param beside: what else becomes true with it; see `Request.beside`.
-    :param is_busy: whether something of the stack was under way, or somebody held a row of it.
+    :param ready: the nodes to dispatch or finish now.
+    :param superseded: id of the running traversal that this one supersedes; None if there was none.
+    :param row_ids: id of the chosen or new row for each name of the goal.
+    :param beside: further effects of the plan; see `Request.beside`.
+    :param is_busy: True if an operation on the stack was running, or a worker had claimed one of its rows.
     """
 
     traversal: Traversal
@@ -130,7 +130,7 @@ class Planned:
 
     @property
     def checks(self) -> tuple[int, ...]:
-        """Numbers of those nodes that need a worker."""
+        """Numbers of the ready nodes that need a worker."""
         return tuple(node.number for node in self.ready if node.phase in (Phase.UPDATE, Phase.CLEANUP))
 
     def releases(self, handoff: Handoff | None) -> bool:

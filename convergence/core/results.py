@@ -1,4 +1,4 @@
-"""What came of an action, as the worker that ran it tells the core; and what that led to, as the core answers."""
+"""The results of actions that workers report to the core, and the core's answers to them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from convergence.values import quickly_made
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The action is complete; `output` is what dependents get (None after a delete).
+    """The action is complete.
 
-    :param note: what the event is to say of it; empty for the usual.
-    :param kept: here and below, what the type keeps for a snapshot; None where that is not known.
+    :param output: output for the dependents; None after a delete.
+    :param kept: here and below, the data that the type stores for a snapshot; None if they are unknown.
+    :param note: text of the event; empty for the default text.
     """
 
     output: Output | None
@@ -33,9 +34,9 @@ class Succeeded:
 class Failed:
     """The action has failed.
 
-    :param nothing_made: of a creation, whether the type has said that it left nothing behind.
-    :param findable: of a creation, whether its type can be asked what it has made, whatever it has said.
-    :param repairable: of a check: see `Resource.repairable`.
+    :param nothing_made: for a creation, True if the type reported that it left no object behind.
+    :param findable: for a creation, True if the type can search for the object that it may have created.
+    :param repairable: for a check: see `Resource.repairable`.
     """
 
     reason: str
@@ -52,7 +53,7 @@ class Failed:
 class Parked:
     """The action continues by itself; a worker polls it again after `after_s` seconds.
 
-    :param handoff: the row, if an engine has parked it already: then nothing is left to write.
+    :param handoff: the row that an engine has parked already, so that there is nothing to write; None: it has not.
     """
 
     progress: Mapping[str, Json] | None
@@ -65,9 +66,9 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """A call failed for the moment; it is to be repeated after `after_s` seconds.
+    """A call had a transient failure; a worker retries it after `after_s` seconds.
 
-    :param attempts: how often it has been made by now.
+    :param attempts: number of calls so far.
     """
 
     reason: str
@@ -81,7 +82,7 @@ class Postponed:
 
 @dataclass(frozen=True, slots=True)
 class NeedsReplacement:
-    """Only a new object will do: the row is given back as it is, to be replaced."""
+    """The object cannot be changed in place: the worker releases the row unchanged, and it is replaced."""
 
     reason: str
     physical_id: str | None = None
@@ -90,7 +91,7 @@ class NeedsReplacement:
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """Nothing was called under the claim: the worker was told to stop before that. Another one takes the step."""
+    """The worker stopped before it called the type under the claim. Another worker does the step."""
 
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
@@ -100,9 +101,10 @@ Result: TypeAlias = Succeeded | Failed | Parked | Postponed | NeedsReplacement |
 
 
 def may_have_made(claim: Claim, result: Result) -> bool:
-    """Whether there may be an object that a creation, of which this is the result, has made.
+    """Return True if a creation with this result may have created an object.
 
-    A type that can be asked is asked: that a failed creation has left nothing behind is what it says, and may be wrong.
+    If a type can search for the object, its report that a failed creation left nothing behind does not count: it may be
+    wrong.
     """
     if claim.action is not Action.CREATE or claim.resource.token is None:
         return False
@@ -112,12 +114,13 @@ def may_have_made(claim: Claim, result: Result) -> bool:
 
 
 class End(StrEnum):
-    """What the end of an action led to.
+    """The consequence of the end of an action.
 
-    * `FENCED`: somebody else holds the row by now; nothing was written.
-    * `DONE`: the node is finished. `RELEASED`: the row is free, the node is not finished by this.
-    * `FAILED`: the traversal has failed, somebody has to settle the stack.
-    * `OVER`: the traversal is being cancelled, and perhaps that was the last that ran: somebody has to look.
+    * `FENCED`: the claim was lost to another worker; nothing was written.
+    * `DONE`: the node is finished.
+    * `RELEASED`: the row is free, and the node is not finished.
+    * `FAILED`: the traversal has failed; an engine has to settle the stack.
+    * `OVER`: the traversal is being cancelled, and this may have been its last action: an engine has to check.
     """
 
     FENCED = 'FENCED'

@@ -1,6 +1,6 @@
-"""What the engine remembers: one frozen value for each kind of row.
+"""The rows of the database: one frozen class per kind of row.
 
-Times are seconds since the epoch on the *database's* clock, so that two hosts never disagree about them.
+Times are seconds since the epoch on the *database's* clock, so that all hosts agree about them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ NOT_STORED = {'stored': False}
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """An immutable template with all that belongs to it, so that a rollback restores parameters and files too.
+    """An immutable template with its parameters and files, so that a rollback restores them too.
 
     :param content: ``{'template': …, 'environment': …, 'files': …, 'parameters': …}`` as the user gave them.
-    :param summary: what is shown of it wherever its stack is, so that nobody reads all of it for that:
-        ``{'description': …, 'parameters': {name: text}}``, hidden values masked; and ``outputs``, what the outputs
-        of the stack need of it, which is not shown itself, unless it is large.
+    :param summary: the parts that every view of the stack shows, so that a view need not read the whole content:
+        ``{'description': …, 'parameters': {name: text}}`` with hidden values masked. Also ``outputs``: the parts that
+        the outputs of the stack need, unless they are large; no view shows them.
     :param equivalent_template_id: id of an earlier, equivalent template of the stack. Unchanged rows keep that id,
         which saves rewriting them.
     :param changed_names: names of the resources for which the two templates are not equivalent. A row of that name
@@ -51,11 +51,11 @@ class Template:
     changed_names: tuple[str, ...] = ()
 
     def is_of(self, row: Resource) -> bool:
-        """Whether a row was made, or last changed, for this template."""
+        """Return True if a row was created, or last changed, for this template."""
         return not self.others((row,))
 
     def others(self, rows: Iterable[Resource]) -> list[Resource]:
-        """Those of some rows that were not."""
+        """Return the given rows that were not created or last changed for this template."""
         equivalent_template_id, changed_names = self.equivalent_template_id, frozenset(self.changed_names)
         return [
             row
@@ -70,26 +70,27 @@ class Template:
 class Stack:
     """A name in a project.
 
-    :param template_id: the goal; None before the first traversal is planned.
-    :param last_good_template_id: the newest template all of whose resources have been up; the target of a rollback.
-    :param previous_good_template_id: the one that was that before it; the target of a rollback that a user asks for
-        when everything wanted is in service. None where there was none.
-    :param traversal_id: the current run; it and no other may change the state of the stack.
-    :param timeout_mins: limit of each operation, in minutes.
-    :param disable_rollback: what a failure of a create or update leads to.
-    :param request_key: what the client called the request that made the stack, to know it again; unique in its project.
-    :param request_digest: of what that request asked for.
-    :param parent_id: the stack in which it is nested; None where it is in none. Whoever asks for stacks without saying
-        which is not told of nested ones.
-    :param parent_resource_id: the row of that stack whose object it is; that row's token is the id of this stack.
-    :param root_id: the stack at the top of the tree; None where it is this one.
-    :param nested_depth: how many stacks it is in.
-    :param resource_count: how many resources its goal has, for the limit of a tree.
-    :param type_rules: what the policy said of resource types to whoever gave it its goal; see
-        `convergence.engine.callers.permits`. What is nested in it may hold no more.
-    :param credentials_id: with which it acts for its user; None: with those of the stack that it is nested in, if any.
-    :param drift_policy: what it leads to that objects are found otherwise than they were made, where the environment
-        does not say it. Of a nested stack that of the one at the top holds.
+    :param template_id: id of the goal's template; None before the first traversal is planned.
+    :param last_good_template_id: the newest template whose resources have all been up; the target of a rollback.
+    :param previous_good_template_id: the last good template before that one; the target of a rollback that a user
+        requests when all resources of the goal are in service. None if there was none.
+    :param traversal_id: the current traversal; only it may change the state of the stack.
+    :param timeout_mins: time limit of each operation, in minutes.
+    :param disable_rollback: True if the stack stays failed after a failed create or update, False if it rolls back.
+    :param request_key: key of the client for the request that created the stack, to recognise a repetition; unique in
+        the project.
+    :param request_digest: digest of the content of that request.
+    :param parent_id: the parent stack; None for a root stack. Lists of stacks omit nested stacks by default.
+    :param parent_resource_id: the row of the parent stack whose object this stack is; the token of that row is the id
+        of this stack.
+    :param root_id: the root stack of the tree; None if it is this stack.
+    :param nested_depth: number of stacks above it in the tree.
+    :param resource_count: number of resources in its goal, for the limit of the tree.
+    :param type_rules: the resource types that the policy allowed the user who set the goal; see
+        `convergence.engine.callers.permits`. They apply to the nested stacks as well.
+    :param credentials_id: the credentials with which the stack acts for its user; None: it uses those of its parent
+        stack, if any.
+    :param drift_policy: the reaction to drift if the environment sets none. A nested stack follows its root stack.
     """
 
     id: str
@@ -121,36 +122,38 @@ class Stack:
 
     @property
     def tree_id(self) -> str:
-        """The stack at the top of the tree that this one belongs to."""
+        """Id of the root stack of this stack's tree."""
         return self.root_id or self.id
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """One accepted operation on a stack; kept as the operation history.
+    """One accepted operation on a stack. The rows also are the history of operations.
 
-    :param template_id: the goal; None for nothing at all (a delete, or a rollback of a create).
-    :param rollback_on_failure: whether a failure of an update node starts a rollback.
-    :param deadline: when the operation has taken too long.
-    :param failed_phase: phase of the node that failed first; None while none has.
-    :param node_count: nodes written; their numbers run from 0.
+    :param template_id: id of the goal's template; None if the goal is empty (a delete, or a rollback of a create).
+    :param rollback_on_failure: True if the failure of an update node starts a rollback.
+    :param deadline: time at which the operation has taken too long.
+    :param node_count: number of stored nodes; their numbers begin with 0.
     :param complete_number: number of the node that ends the traversal.
-    :param unchanged: resources that were found unchanged when the traversal was planned.
-    :param cancels: whether nobody waits for what older traversals have left in the middle.
-    :param failed_name: resource whose node failed first.
-    :param stalled_at: since when it makes no progress; None while it does.
-    :param retains: whether the rows are forgotten and their objects stay: the stack is abandoned.
-    :param cause: what made it necessary, where no user asked for it: the failure that a rollback undoes;
-        or what it leaves behind.
-    :param left_rows: keys of the rows whose objects were left behind, as was asked for, by this traversal or an older
-        one: what somebody who has held such a row makes known late stays, too.
-    :param for_parent: whether a nested stack does this on behalf of the resource whose object it is.
-    :param in_service_at: when everything wanted was up; None while it is not. Leftovers may go afterwards.
-    :param observes: whether objects are compared with reality, also those of resources that nobody has changed.
-    :param scaling: the change of a group's members for which its nested stack does this; None: for another reason.
-    :param repair_attempt: which one in a row this is of the repairs that an engine has begun by itself, because objects
-        changed outside of the stack; 0: it is none, a user has asked for it.
+    :param unchanged: number of resources without a change when the traversal was planned.
+    :param failed_phase: phase of the first node that failed; None if none has.
+    :param cancels: True if unfinished actions of older traversals are cancelled instead of finished.
+    :param failed_name: name of the resource whose node failed first.
+    :param stalled_at: time of the last progress before the current stall; None if the traversal makes progress.
+    :param retains: True if the rows are deleted and their objects stay: the user abandons the stack.
+    :param cause: the cause of an operation that no user requested, such as the failure that a rollback undoes; or the
+        objects that the operation leaves behind.
+    :param left_rows: ids of the rows whose objects this traversal or an older one left behind on request. An object
+        that a worker reports late for such a row stays as well.
+    :param for_parent: True if a nested stack runs it for the resource of the parent stack whose object it is.
+    :param in_service_at: time at which all resources of the goal were up; None before. Leftovers may be deleted after
+        it.
+    :param observes: True if the operation compares each object with its record, also of unchanged resources.
+    :param scaling: the change of a group's members that the nested stack of the group carries out; None: another
+        operation.
+    :param repair_attempt: number of this repair in a row of repairs that an engine started because of drift; 0: a user
+        requested the operation.
     """
 
     id: str
@@ -182,16 +185,19 @@ class Traversal:
 
     @property
     def in_service_number(self) -> int:
-        """Number of the node that says that everything wanted is up: the last but one of those that were planned."""
+        """Number of the node `IN_SERVICE`: the last but one of the planned nodes."""
         return self.complete_number - 1
 
     @property
     def late_numbers(self) -> range:
-        """Numbers of the nodes that were added while the traversal ran."""
+        """Numbers of the nodes that were added after the traversal had started."""
         return range(self.complete_number + 1, self.node_count)
 
     def reason_of(self, what: str) -> str:
-        """The stack's status reason for something that the traversal does: what, and because of what."""
+        """Return the status reason of the stack for an event of the traversal, with its cause.
+
+        :param what: the event, such as ``started``.
+        """
         return f'Stack {self.action} {what}' + (f'; {self.cause}' if self.cause else '')
 
 
@@ -203,14 +209,15 @@ class Node:
     :param number: key within the traversal.
     :param name: resource name of an update or cleanup node.
     :param resource_id: the row that the node works on. A replacement points an update node at the new row.
-    :param definition: for an update node, what the template wants.
-    :param asked: for an update node, the attributes that others ask for.
-    :param waiting: how many predecessors are not done yet.
-    :param requires: for an update node, the update nodes whose outputs it is given.
-    :param required_by: the nodes to be told when this one is done; none of them is done already. Of a node that was
-        done from the beginning, those that are given its output.
-    :param next_in_backlog: a ready node that is to be cast when this one has been attended to: bounded dispatch.
-    :param damaged: the columns that could not be read, and are as if nothing were stored there.
+    :param definition: for an update node, the definition in the template.
+    :param asked: for an update node, the attributes that other parts of the template use.
+    :param waiting: number of required nodes that are not done yet.
+    :param requires: for an update node, numbers of the update nodes whose outputs it reads.
+    :param required_by: numbers of the nodes that wait for this one; none of them is done. For a node that was planned
+        as done, the nodes that read its output.
+    :param next_in_backlog: number of a ready node to dispatch when a worker has handled this one; it keeps the dispatch
+        window.
+    :param damaged: names of the columns that could not be read; their fields are empty.
     """
 
     traversal_id: str
@@ -231,19 +238,19 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Live values of properties that a person has taken for wanted, until the template wants others than it did then.
+    """Live values of properties that a user has accepted, until the template sets other values than at that time.
 
-    :param wanted: what the template wanted, by property; None where it said nothing.
-    :param live: what counts instead, by property: the same ones.
+    :param wanted: the values of the template at that time, by property; None if it set none.
+    :param live: the accepted values, for the same properties.
     """
 
     wanted: Mapping[str, Json] = field(default_factory=dict, repr=False)
     live: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
     def holding(self, wanted: Mapping[str, Json]) -> Acceptance | None:
-        """That of the properties of which the template wants what it did; None: of none.
+        """Return the acceptance for the properties whose value in the template is unchanged; None if there are none.
 
-        :param wanted: what the template wants, resolved.
+        :param wanted: the resolved values of the template now.
         """
         names = [name for name, before in self.wanted.items() if _text(wanted.get(name)) == _text(before)]
         if not names:
@@ -251,12 +258,12 @@ class Acceptance:
         return Acceptance({name: self.wanted[name] for name in names}, {name: self.live[name] for name in names})
 
     def document(self) -> dict[str, Json]:
-        """As JSON, for a row. The inverse is `from_document`."""
+        """Return the value as JSON, for a row. The inverse is `from_document`."""
         return {'wanted': dict(self.wanted), 'live': dict(self.live)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Acceptance:
-        """The value that `document` was made from."""
+        """Restore the value from `document`."""
         wanted, live = document.get('wanted') or {}, document.get('live') or {}
         assert isinstance(wanted, dict)
         assert isinstance(live, dict)
@@ -266,27 +273,27 @@ class Acceptance:
 def with_accepted(
     accepted: Acceptance | None, wanted: Mapping[str, Json]
 ) -> tuple[Mapping[str, Json], Acceptance | None]:
-    """What is wanted of a resource, and what of it is not as the template says but was accepted.
+    """Return the desired properties of a resource, and the acceptance that still applies to them.
 
     :param accepted: see `Resource.accepted`.
-    :param wanted: what the template wants, resolved, as far as that is known.
+    :param wanted: the values of the template, resolved as far as they are known.
     """
     held = accepted.holding(wanted) if accepted is not None else None
     return (wanted, None) if held is None else ({**wanted, **held.live}, held)
 
 
 def _text(value: Json) -> str:
-    """As text: Python takes True and 1 for equal. What is not known yet is like nothing else."""
+    """Return a value as text for a comparison: in Python True equals 1. An unknown value equals only itself."""
     return json.dumps(value, sort_keys=True, default=repr)
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What an action in flight will have applied when it succeeds; whoever finishes the action needs it.
+    """The values that a row gets when the action in progress succeeds. Any worker can finish the action with them.
 
     :param digest: see `convergence.core.digest`.
-    :param accepted: which of the properties are not as the template says, but were accepted.
+    :param accepted: the acceptance that applies to the properties; None if there is none.
     """
 
     definition: Definition
@@ -298,7 +305,7 @@ class Pending:
     accepted: Acceptance | None = None
 
     def document(self) -> dict[str, Json]:
-        """As JSON, for a row. The inverse is `from_document`. A field added later is left out at its default."""
+        """Return the value as JSON, for a row. The inverse is `from_document`. Omits newer fields at their default."""
         added: dict[str, Json] = {} if self.accepted is None else {'accepted': self.accepted.document()}
         return {
             'definition': self.definition.document(),
@@ -312,7 +319,7 @@ class Pending:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Pending:
-        """The value that `document` was made from, by this version or another: what is missing has its default."""
+        """Restore the value from `document`, which another version may have written. Missing fields get defaults."""
         definition, properties = document['definition'], document.get('properties') or {}
         requires, template_id = document.get('requires') or [], document.get('template_id')
         accepted = document.get('accepted')
@@ -332,11 +339,11 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A call that failed for the moment and is to be repeated.
+    """A call of a resource type that had a transient failure and will be retried.
 
-    :param attempts: how often it was made.
-    :param error: what it said the last time.
-    :param clean: whether nothing has been tried since: it is certain then that the call has left nothing behind.
+    :param attempts: number of calls so far.
+    :param error: text of the last error.
+    :param clean: True if the last call certainly created nothing and no worker has called the type since.
     """
 
     attempts: int
@@ -344,12 +351,12 @@ class Retry:
     clean: bool = False
 
     def document(self) -> dict[str, Json]:
-        """As JSON, for a row. The inverse is `from_document`."""
+        """Return the value as JSON, for a row. The inverse is `from_document`."""
         return {'attempts': self.attempts, 'error': self.error, 'clean': self.clean}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Retry:
-        """The value that `document` was made from, by this version or another: what is missing has its default."""
+        """Restore the value from `document`, which another version may have written. Missing fields get defaults."""
         attempts = document.get('attempts', 0)
         assert isinstance(attempts, int)
         return cls(attempts, str(document.get('error', '')), document.get('clean') is True)
@@ -358,43 +365,44 @@ class Retry:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One physical thing, or the intention of one. A name may have several rows at once.
+    """One object, or the intent to create one. A name may have several rows at once.
 
-    :param definition: what the row was last successfully made from, or is being created from.
-    :param properties: the resolved properties that went with it; deletion and comparison use these.
-    :param pending: what an update in flight, or one that failed, wanted instead.
+    :param physical_id: id of the object in its service; None if the object has none or none was created yet.
+    :param definition: the definition of the last success, or of the creation in progress.
+    :param properties: the resolved properties that belong to it; deletion and comparison use them.
+    :param pending: the values of an update in progress, or of one that failed.
     :param data: private data of the resource type.
-    :param output: reference and attributes, as handed to dependents.
-    :param digest: digest of the last success; None where that is not known to be still true.
-    :param requires: keys of the rows that this one was built on; the union of old and new while it changes.
-    :param replaces: the row that this one was made to replace, and `replaced_by` the other way round.
-    :param template_id: the template last applied or attempted.
-    :param owner: the worker that holds the row; None while it is free.
-    :param fence: grows with each change of owner; a write by a former owner is recognised by its old fence.
-    :param token: idempotency token of the creation; None while creation was never begun.
-    :param progress: what continues a long action; None while there is nothing to continue.
-    :param wake_at: when a parked action wants to be polled again.
-    :param began_at: when the present or last action began.
-    :param traversal_id: the traversal for which it was last claimed.
-    :param search_until: until then an interrupted creation may still make something, whatever is found of it now.
-    :param nothing_made: whether the type has said that its creation failed and left nothing behind.
-    :param clearing: whether its object is being removed so that another one can be made in the row.
-    :param repairable: of a failed check: whether the object may be of use all the same, because it only differs from
-        what was applied, or could not be looked at. Then the next update looks at it, and does not just replace it.
-    :param accepted: live values that a person has accepted; `properties` has them. None: there are none.
-    :param handover: set while its object lacks, or may lack, what another one of its name needs as well.
-    :param retry: set while a call that failed for the moment is repeated.
-    :param deadline: when the present action has taken too long; None where it has no limit of its own.
-    :param crash_count: how many workers in a row have died in the middle of the present action.
-    :param event_count: how many things have happened, to it or to what it waits for, since it was made.
-    :param polled_event_count: how many of them were known when it was last polled; while there are more it does not
-        sleep.
-    :param hook: where the row was last paused, and `hook_traversal_id` the traversal for which.
-    :param revocation: a text made by chance when its signal addresses were revoked last; empty where they never were.
-        Whoever revokes them writes this and nothing else.
-    :param cleared: the hook that a person has cleared last, and `cleared_traversal_id` the traversal in which. Who
-        clears a hook writes these and nothing else.
-    :param damaged: the columns that could not be read, and are as if nothing were stored there.
+    :param output: reference and attributes for the dependents.
+    :param digest: digest of the last success; None if the object may have changed since.
+    :param requires: ids of the rows that this one depends on; during a change, of both the old and the new ones.
+    :param replaces: id of the row that this one replaces; `replaced_by` is the inverse.
+    :param template_id: the template that was last applied or attempted.
+    :param owner: the worker that has claimed the row; None if the row is free.
+    :param fence: grows with each change of owner; the database refuses writes with an older fence.
+    :param token: idempotency token of the creation; None if no creation has begun.
+    :param progress: data to continue a long action; None if there is nothing to continue.
+    :param wake_at: time of the next poll of a parked action.
+    :param began_at: start of the current or last action.
+    :param search_until: until this time an interrupted creation may still create an object, even if none is found.
+    :param traversal_id: the traversal for which the row was last claimed.
+    :param retry: set while a call with a transient failure is retried.
+    :param deadline: time at which the current action has taken too long; None if it has no limit of its own.
+    :param crash_count: number of workers in a row that died during the current action.
+    :param event_count: number of events since the row exists: of the resource, and of resources it waits for.
+    :param polled_event_count: number of events that the last poll knew; if there are more, the row is polled at once.
+    :param hook: the hook at which the row was last paused; `hook_traversal_id` is the traversal for which.
+    :param cleared: the hook that a user last cleared; `cleared_traversal_id` is the traversal in which. Clearing a hook
+        writes only these two columns.
+    :param revocation: random text from the last revocation of its signal addresses; empty if there was none. A
+        revocation writes only this column.
+    :param nothing_made: True if the type has reported that its creation failed and left no object behind.
+    :param clearing: True if its object is being deleted so that another one can be created in the row.
+    :param repairable: for a failed check, True if the object may still be usable, because it only differs from its
+        record or could not be read. The next update then compares the object instead of replacing it.
+    :param accepted: live values that a user has accepted; `properties` contains them. None: there are none.
+    :param handover: set while its object has released, or may have released, a part that another object of the same
+        name needs.
+    :param damaged: names of the columns that could not be read; their fields are empty.
     """
 
     id: str
@@ -444,32 +452,32 @@ class Resource:
 
     @property
     def is_cleared(self) -> bool:
-        """Whether the removal of its object, for another one to be made in the row, is in the middle."""
+        """True if its object is being deleted at the moment, so that another one can be created in the row."""
         return self.clearing and (self.action, self.status) == (Action.UPDATE, Status.IN_PROGRESS)
 
     @property
     def is_lost(self) -> bool:
-        """Whether a creation was begun, and its end is not known: no object of it is, nor that it was complete."""
+        """True if a creation has begun and its outcome is unknown: there is neither a physical id nor an output."""
         return self.token is not None and self.physical_id is None and self.output is None
 
     @property
     def was_signalled(self) -> bool:
-        """Whether it may have received signals: each of them has counted as something that happened."""
+        """True if the row may have received signals: each of them counts as an event."""
         return self.event_count > 0
 
     def waits_at(self, traversal_id: str) -> Hook | None:
-        """The hook at which the row is paused for a traversal; None where it is not."""
+        """Return the hook at which the row is paused for a traversal, or None."""
         if self.hook is None or self.hook_traversal_id != traversal_id or self.has_passed(self.hook, traversal_id):
             return None
         return self.hook
 
     def has_passed(self, hook: Hook, traversal_id: str) -> bool:
-        """Whether a hook has been cleared in a traversal, and none after it."""
+        """Return True if a hook was cleared in a traversal, and no other hook after it."""
         return self.cleared is hook and self.cleared_traversal_id == traversal_id
 
     @property
     def shown_type(self) -> str:
-        """The type as the template wrote it that the row was made from."""
+        """The type as written in the template of the row."""
         definition = self.definition
         return definition.shown_type if definition is not None and definition.type == self.type else self.type
 
@@ -477,9 +485,9 @@ class Resource:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a stack (no resource name) or to one of its resources.
+    """An event of a stack (without a resource name) or of one of its resources.
 
-    :param id: a unique id; events of a stack are ordered by the order in which they were stored.
+    :param id: a unique id. The order of a stack's events is the order in which they were stored.
     """
 
     id: str
@@ -495,23 +503,23 @@ class Event:
 
     @classmethod
     def of_stack(cls, event_id: str, stack_id: str, action: Action, status: Status, reason: str, at: float) -> Event:
-        """What happened to a stack as a whole."""
+        """Return an event of a stack as a whole."""
         return cls(event_id, stack_id, action, status, reason, at, physical_id=stack_id)
 
     @classmethod
     def of_resource(cls, event_id: str, row: Resource, action: Action, status: Status, reason: str, at: float) -> Event:
-        """What happened to a resource, which is told under the type that its template has written."""
+        """Return an event of a resource, with the type as written in its template."""
         told = (row.name, row.shown_type, row.physical_id)
         return cls(event_id, row.stack_id, action, status, reason, at, *told)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A stack as it was at some moment, and what to bring it back from. Its id is that of the traversal that took it.
+    """The state of a stack at some time, and the data to restore it. Its id is that of the traversal that took it.
 
-    :param status: how far the taking of it got: that of the traversal.
-    :param content: what the stack was, in the form in which it could be adopted.
-    :param deleting: whether it is being deleted, with all that resource types keep for it.
+    :param status: status of the traversal that takes it.
+    :param content: the stack in the form that a new stack could adopt.
+    :param deleting: True if an operation deletes it, with all data that resource types store for it.
     """
 
     id: str
@@ -526,11 +534,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotItem:
-    """What a resource type keeps of one resource for a snapshot; there from before the type is first asked to.
+    """The data of one resource in a snapshot. The row exists before the first call of the resource type for it.
 
-    :param physical_id: of the object of which it is a snapshot.
-    :param properties: those of the resource at that time, and `data` its private data.
-    :param kept: what the type needs to restore it, and to delete what it keeps.
+    :param physical_id: id of the object in the snapshot.
+    :param properties: properties of the resource at that time; `data` is its private data.
+    :param kept: data that the type needs to restore the object, and to delete its copy.
     """
 
     snapshot_id: str
@@ -546,9 +554,9 @@ class SnapshotItem:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedSignal:
-    """What somebody outside has told a resource. Signals are ordered by the order in which they were stored.
+    """A signal that a resource has received. The order of signals is the order in which they were stored.
 
-    :param details: what was said; whatever the resource's type takes.
+    :param details: content of the signal: any JSON that the resource type accepts.
     """
 
     id: str

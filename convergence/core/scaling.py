@@ -1,4 +1,4 @@
-"""A change of how many members a group has: what is told of it."""
+"""A change of the number of members of a group, as stored and as reported in notices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from convergence.core.model import Json
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """A change of how many members a group has, as a policy asks for it.
+    """A change of the number of members of a group that a scaling policy requests.
 
-    :param stack_id: of the stack that the group is in.
-    :param group: what others refer to the group by.
-    :param amount: what the policy says, and `type` what that means, as the policy writes it.
-    :param before: how many members there are; None: nobody has counted them.
-    :param after: how many there are to be.
-    :param message: in words.
+    :param stack_id: id of the stack that contains the group.
+    :param group: reference of the group.
+    :param amount: amount in the policy; `type` is the policy's name for the meaning of the amount.
+    :param before: number of members before the change; None: not counted.
+    :param after: number of members after the change.
+    :param message: description of the change for users.
     """
 
     stack_id: str
@@ -29,10 +29,10 @@ class Scaling:
     message: str = ''
 
     def document(self) -> dict[str, Json]:
-        """As JSON, for a row. The inverse is `from_document`."""
+        """Return the value as JSON, for a row. The inverse is `from_document`."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Json]) -> Scaling:
-        """The value that `document` was made from."""
+        """Restore the value from `document`."""
         return cls(**{name: document[name] for name in cls.__slots__ if name in document})  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""What somebody outside has to say to a resource: a signal, that a hook is cleared, or that its object has changed.
+"""Inputs from outside a stack to a resource: a signal, a cleared hook, or an event of its object.
 
-Neither waits for whoever holds the row, nor changes anything that a holder writes.
+These decisions do not wait for the worker that has claimed the row, and they change no column that this worker writes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from convergence.core.views import SignalView
 def receive(
     view: SignalView, signal_id: str | None, details: Json, reason: str, new_id: Callable[[], str]
 ) -> Decision[bool]:
-    """Store a signal, and wake whoever may wait for it: the resource itself, and what is built on it.
+    """Store a signal, and wake the resource and its dependents, which may wait for it.
 
-    :param signal_id: None: what it says is not kept.
-    :param reason: what is told of it.
-    :returns: as the verdict, whether the resource is still there.
+    :param signal_id: id of the stored signal; None: the content of the signal is not stored.
+    :param details: content of the signal.
+    :param reason: text of the event.
+    :returns: a decision whose verdict is True if the resource still exists.
     """
     resource = view.resource
     if resource is None:
@@ -44,10 +45,10 @@ def receive(
 
 
 def revoke(view: SignalView, revocation: str, new_id: Callable[[], str]) -> Decision[bool]:
-    """Make every signal address void that there is for a row, whoever holds it.
+    """Revoke every signal address of a row.
 
-    :param revocation: what those sign that are made from now on; nobody can know it before.
-    :returns: as the verdict, whether the row is still there.
+    :param revocation: a new random text that the signatures of all later addresses cover.
+    :returns: a decision whose verdict is True if the row still exists.
     """
     resource = view.resource
     if resource is None:
@@ -57,9 +58,9 @@ def revoke(view: SignalView, revocation: str, new_id: Callable[[], str]) -> Deci
 
 
 def clear(view: SignalView, hook: Hook, new_id: Callable[[], str]) -> Decision[bool]:
-    """Let a row go on that waits at a hook.
+    """Clear a hook, so that the row that is paused there continues.
 
-    :returns: as the verdict, whether the row waits at that hook, or did.
+    :returns: a decision whose verdict is True if the row was paused at that hook.
     """
     resource, traversal = view.resource, view.traversal
     if resource is None or traversal is None or traversal.status is not TraversalStatus.RUNNING:
@@ -71,9 +72,9 @@ def clear(view: SignalView, hook: Hook, new_id: Callable[[], str]) -> Decision[b
 
 
 def stir(view: SignalView) -> Decision[bool]:
-    """Something has happened to the object of a row: if an action of it is in progress, have it polled at once.
+    """Handle an event of the object of a row: if an action on it is in progress, wake the row so that it is polled.
 
-    :returns: as the verdict, whether one is.
+    :returns: a decision whose verdict is True if an action is in progress.
     """
     resource = view.resource
     if resource is None or resource.status is not Status.IN_PROGRESS:

@@ -1,6 +1,6 @@
-"""Software configurations and their deployments: what is to be done on servers, and what has become of it there.
+"""Software configurations and their deployments: work for servers, and the results that the servers report.
 
-Whoever calls the API keeps them, and so do resources. Agents on the servers fetch them, and report back.
+Callers of the API and resources create them. Agents on the servers fetch them and report results.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from convergence.core.model import Json
 from convergence.values import replace
 
 DEFAULT_GROUP = 'Heat::Ungrouped'
-"""The group of what no particular tool is meant for."""
+"""The group of a configuration that is not meant for a particular tool."""
 IN_PROGRESS, COMPLETE, FAILED = 'IN_PROGRESS', 'COMPLETE', 'FAILED'
-"""How far a deployment of a resource is. Those of the API may say anything."""
+"""The statuses of a deployment that a resource created. A caller of the API may set any other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoftwareConfig:
-    """What is to be done on servers. It never changes.
+    """Work for servers. A configuration never changes.
 
-    :param group: the tool that understands it.
-    :param content: ``config``, ``inputs``, ``outputs``, ``options``.
-    :param deployment_id: the deployment that a resource has derived it for, with which it goes; None: made for itself.
+    :param group: name of the tool that carries it out.
+    :param content: a map with ``config``, ``inputs``, ``outputs`` and ``options``.
+    :param deployment_id: the deployment that a resource derived the configuration for; both are deleted together. None:
+        the configuration is independent.
     """
 
     id: str
@@ -38,9 +39,9 @@ class SoftwareConfig:
 
 @dataclass(frozen=True, slots=True)
 class SoftwareDeployment:
-    """A configuration on one server, and what has become of it there.
+    """A configuration on one server, and its result there.
 
-    :param stack_user_project_id: project of the user as whom the agent asks; it may see the deployment as well.
+    :param stack_user_project_id: project of the user as whom the agent sends requests; it may read the deployment too.
     """
 
     id: str
@@ -57,20 +58,21 @@ class SoftwareDeployment:
     updated_at: float | None = None
 
 
-def deployed_again(present: SoftwareDeployment | None, wanted: SoftwareDeployment, now: float) -> SoftwareDeployment:
-    """A deployment that gets another configuration: what the server has answered stays until it answers anew.
+def deployed_again(present: SoftwareDeployment | None, desired: SoftwareDeployment, now: float) -> SoftwareDeployment:
+    """Return a deployment with another configuration. Keeps the result of the server until the server reports again.
 
-    :param present: as it was; None: there is none.
+    :param present: the existing deployment; None if there is none.
+    :param desired: deployment with the other configuration.
     :param now: seconds since the epoch.
     """
     if present is None:
-        return replace(wanted, created_at=now)
-    return replace(wanted, output_values=present.output_values, created_at=present.created_at, updated_at=now)
+        return replace(desired, created_at=now)
+    return replace(desired, output_values=present.output_values, created_at=present.created_at, updated_at=now)
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A claim on the row of a resource. Once somebody else has claimed it, what is written in its name is refused."""
+    """A claim on the row of a resource. The store refuses its writes after another worker has claimed the row."""
 
     resource_id: str
     fence: int
@@ -78,9 +80,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class ServerReport:
-    """What has become of a configuration on a server.
+    """The result of a configuration on a server.
 
-    :param output_values: None leaves them as they are.
+    :param output_values: None leaves the stored values unchanged.
     """
 
     status: str
@@ -89,34 +91,34 @@ class ServerReport:
 
 
 class SoftwareRowsPort(Protocol):
-    """Keeps configurations and deployments. Nobody sees those of another project.
+    """Stores configurations and deployments. Each project has access to its own only.
 
-    :raises LostClaim: from whatever writes for a `Holder` that is none any more.
+    :raises LostClaim: raised by a write for a `Holder` that has lost its claim.
     """
 
     def config(self, project_id: str, config_id: str) -> SoftwareConfig | None:
-        """One configuration."""
+        """Return one configuration, or None if the project has none with this id."""
 
     def add_config(self, config: SoftwareConfig, holder: Holder | None = None) -> SoftwareConfig:
-        """Keep a configuration; it, with its time. One that is there already stays as it is."""
+        """Store a configuration. Return it with the time of its creation. An existing one stays unchanged."""
 
     def remove_config(self, project_id: str, config_id: str, holder: Holder | None = None) -> bool:
-        """Remove a configuration, unless a deployment has it; whether it is gone."""
+        """Remove a configuration unless a deployment uses it. Return True if it no longer exists."""
 
     def deployment(self, project_id: str, deployment_id: str) -> SoftwareDeployment | None:
-        """One deployment."""
+        """Return one deployment, or None if the project has none with this id."""
 
     def deployments(self, project_id: str, server_id: str | None = None) -> list[SoftwareDeployment]:
-        """The deployments of a project, or of one of its servers, oldest first."""
+        """Return the deployments of a project, or of one of its servers, oldest first."""
 
     def deploy(
         self, deployment: SoftwareDeployment, config: SoftwareConfig, holder: Holder | None = None
     ) -> SoftwareDeployment:
-        """Give a deployment, which is made if need be, a derived configuration in the place of the one that it has.
+        """Give a deployment a derived configuration instead of its current one. Create the deployment if it is missing.
 
-        Where it has got that one before, nothing changes.
+        Nothing changes if the deployment already has that configuration.
 
-        :returns: the deployment as it is now.
+        :returns: the deployment after the change.
         """
 
     def report(
@@ -127,16 +129,16 @@ class SoftwareRowsPort(Protocol):
         report: ServerReport,
         holder: Holder | None = None,
     ) -> bool:
-        """Say what has become of a configuration; False: nobody waits for that (any more)."""
+        """Store the result of a configuration. Return False if the deployment does not wait for it any more."""
 
     def remove_deployment(self, project_id: str, deployment_id: str, holder: Holder | None = None) -> bool:
-        """Remove a deployment, with the configurations that were derived for it; whether there was one."""
+        """Remove a deployment and the configurations derived for it. Return True if it existed."""
 
 
 def for_agents(
     deployments: Iterable[tuple[SoftwareDeployment, SoftwareConfig]],
 ) -> list[tuple[SoftwareConfig, dict[str, Any]]]:
-    """What an agent is to do: the configurations by their names, each with its content and the values of its inputs."""
+    """Return the work of an agent: the configurations sorted by name, with their content and the input values."""
     found = [(config, _with_values(config, deployment)) for deployment, config in deployments]
     return sorted(found, key=lambda each: each[0].name)
 
@@ -151,7 +153,7 @@ def _with_values(config: SoftwareConfig, deployment: SoftwareDeployment) -> dict
 
 
 def filled(inputs: Sequence[Mapping[str, Json]], values: Json) -> list[dict[str, Json]]:
-    """Inputs with their values; a value that no input was declared for makes one."""
+    """Return the declared inputs with their values, and one more input for each value without a declared input."""
     given = values if isinstance(values, dict) else {}
     known: list[dict[str, Json]] = [
         {**each, 'value': given.get(str(each['name']), each.get('default'))} for each in inputs

@@ -1,4 +1,4 @@
-"""A traversal that makes no progress: it goes on all the same, but whoever looks at the stack can see it."""
+"""Reports traversals that make no progress. A stalled traversal continues; its stack shows the stall to users."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Details: TypeAlias = Mapping[str, Json]
 def stalled(
     view: PlanView, traversal_id: str, since: float, text: str, details: Details, new_id: Callable[[], str]
 ) -> Decision[bool]:
-    """Report that a traversal makes no progress, once for each time.
+    """Report that a traversal makes no progress, once per stall.
 
-    :param since: when it last did.
-    :param text: since when, and what it waits for; `details` tell that to those outside.
-    :returns: as the verdict, whether it is reported now.
+    :param since: time of its last progress.
+    :param text: that time and the resources it waits for, for users; `details` contain the same for notices.
+    :returns: a decision whose verdict is True if it reports the stall.
     """
     traversal = view.traversal
     if traversal is None or traversal.stalled_at is not None:
@@ -29,9 +29,9 @@ def stalled(
 
 
 def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Decision[bool]:
-    """Report that a traversal which made no progress does so again.
+    """Report the end of a stall.
 
-    :returns: as the verdict, whether it is reported now.
+    :returns: a decision whose verdict is True if it reports the end.
     """
     traversal = view.traversal
     if traversal is None or traversal.stalled_at is None:
@@ -42,10 +42,10 @@ def moving(view: PlanView, traversal_id: str, new_id: Callable[[], str]) -> Deci
 def progressed(
     view: PlanView, traversal_id: str, text: str, details: Details, new_id: Callable[[], str]
 ) -> Decision[bool]:
-    """Tell how far a traversal is.
+    """Report the progress of a traversal.
 
-    :param details: the same for those outside.
-    :returns: as the verdict, whether it is told: not so where it has ended meanwhile.
+    :param text: the progress, for users; `details` contain the same for notices.
+    :returns: a decision whose verdict is True if it reports the progress; False if the traversal has ended.
     """
     stack, traversal = view.stack, view.traversal
     if stack is None or traversal is None or traversal.id != traversal_id or stack.status is not Status.IN_PROGRESS:

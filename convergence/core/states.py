@@ -1,4 +1,4 @@
-"""Which states may follow which: tables, and the two functions through which every change of a state goes.
+"""The allowed changes of states: two tables, and the two functions that make every change of a state.
 
 The diagrams in the documentation are drawn from these tables.
 """
@@ -44,11 +44,11 @@ STACK: dict[State, frozenset[State]] = _stack_table()
 _DELETE_BEGINS: frozenset[State] = frozenset({(Action.DELETE, Status.IN_PROGRESS)})
 _PERFORMED_BEGINS: frozenset[State] = frozenset((action, Status.IN_PROGRESS) for action in PERFORMED)
 _MARKED: frozenset[State] = frozenset({(Action.CHECK, Status.FAILED), (Action.CHECK, Status.COMPLETE)})
-"""What a person says of a resource, without anybody having looked."""
+"""States that a user sets by hand: he marks a resource as unhealthy or healthy."""
 
 
 _IN_DOUBT: frozenset[State] = frozenset({(Action.UPDATE, Status.FAILED), (Action.SUSPEND, Status.FAILED)})
-"""What the database has lost was done to the object all the same: the next update looks at it."""
+"""States after the database lost the end of an action: the object may have changed, so the next update compares it."""
 
 
 def _after_success() -> frozenset[State]:
@@ -56,30 +56,36 @@ def _after_success() -> frozenset[State]:
 
 
 def _in_progress(action: Action) -> frozenset[State]:
-    # Begun anew: what failed for the moment is given up where something else is wanted by now.
+    # Also to IN_PROGRESS of the same action: it begins again if the goal has changed during a transient failure.
     return frozenset({(action, status) for status in Status} | _DELETE_BEGINS)
 
 
 def _performed() -> dict[State, frozenset[State]]:
-    """An object to which something was done as it is can still be anything; what failed is tried again, or replaced."""
+    """Return the states that may follow an action on an unchanged object, such as CHECK or SUSPEND.
+
+    Any action may follow. A failed one is repeated, or the object is replaced.
+    """
     table: dict[State, frozenset[State]] = {}
-    begun_anew = {(action, Status.IN_PROGRESS) for action in BEGINNINGS}
+    begun_again = {(action, Status.IN_PROGRESS) for action in BEGINNINGS}
     for action in PERFORMED:
         table[action, Status.IN_PROGRESS] = _in_progress(action) | {
             (Action.UPDATE, Status.IN_PROGRESS),
-            *begun_anew,
+            *begun_again,
         }
         table[action, Status.COMPLETE] = _after_success()
         table[action, Status.FAILED] = _after_success() | {
             (action, Status.COMPLETE),
             (action, Status.FAILED),
-            *begun_anew,
+            *begun_again,
         }
     return table
 
 
 def _first() -> dict[State, frozenset[State]]:
-    """What has failed was perhaps never there: then it may as well be taken over, or be made, next time."""
+    """Return the states that may follow CREATE and ADOPT.
+
+    A failed one may have left no object, so the next operation may create or adopt one.
+    """
     table: dict[State, frozenset[State]] = {}
     for action in BEGINNINGS:
         table[action, Status.IN_PROGRESS] = _in_progress(action)
@@ -108,7 +114,7 @@ RESOURCE: dict[State, frozenset[State]] = {
 
 
 def stack_state(stack: Stack, action: Action, status: Status, reason: str) -> StackChange:
-    """The columns that put `stack` into a state.
+    """Return the columns that put `stack` into a state.
 
     :raises AssertionError: the table does not allow it; a defect of the engine.
     """
@@ -117,7 +123,7 @@ def stack_state(stack: Stack, action: Action, status: Status, reason: str) -> St
 
 
 def resource_state(resource: Resource, action: Action, status: Status, reason: str = '') -> ResourceChange:
-    """The columns that put `resource` into a state.
+    """Return the columns that put `resource` into a state.
 
     :raises AssertionError: the table does not allow it; a defect of the engine.
     """

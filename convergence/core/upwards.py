@@ -1,7 +1,8 @@
-"""What the end of a nested stack means for the resource whose object it is: mostly that the resource is done as well.
+"""Finishes the resource of a parent stack together with the nested stack that is its object.
 
-Where that is known before, the transaction that brings the stack to rest finishes the resource, too. Else it wakes the
-resource, and a worker looks (`convergence.core.nesting`).
+If the action of the resource needs nothing but the end of the nested stack, the transaction that ends the nested stack
+also finishes the resource. Otherwise that transaction wakes the resource, and a worker polls it
+(`convergence.core.nesting`).
 """
 
 from __future__ import annotations
@@ -18,23 +19,24 @@ from convergence.core.rows import Node, Resource, Stack, Traversal
 from convergence.core.views import FinishView
 
 FOR = 'for'
-"""What of the progress of an action names the traversal, of the stack around, whose node is done with it.
+"""Key in the progress of an action: id of the traversal of the parent stack whose node the action finishes.
 
-It is there where nothing is left to be done but to see that the nested stack has come to its end."""
+The key exists only if the action needs nothing but the end of the nested stack."""
 
 TELLS = 'tells'
-"""What of the progress of an action is the output that the resource has then, where that was known before."""
+"""Key in the progress of an action: the output of the resource after the action, if it is known in advance."""
 
 _TELLS_NOTHING = frozenset({Action.DELETE, Action.SUSPEND, Action.RESUME})
-"""Actions whose success tells others nothing."""
+"""Actions that give the dependents of a resource no output."""
 
 
 def progress_towards(traversal_id: str, action: Action, output: Mapping[str, Json] | None) -> dict[str, Json]:
-    """What is kept, besides, of an action that is over when the nested stack has come to its end.
+    """Return the additional progress of an action that the end of the nested stack finishes.
 
-    :param traversal_id: of the stack around.
-    :param output: what the resource tells then, as `Output.document` has it; None where that is not known before.
-    :returns: nothing, where somebody has to look.
+    :param traversal_id: id of the traversal of the parent stack.
+    :param output: output of the resource after the action, in the form of `Output.document`; None if it is not known in
+        advance.
+    :returns: an empty map if a worker has to poll the resource at the end.
     """
     if action in _TELLS_NOTHING:
         return {FOR: traversal_id}
@@ -44,9 +46,9 @@ def progress_towards(traversal_id: str, action: Action, output: Mapping[str, Jso
 
 
 def is_awaited(row: Resource, nested_id: str, traversal_id: str) -> bool:
-    """Whether a resource waits for nothing but the end of what its nested stack does.
+    """Return True if a resource waits only for the end of a traversal of its nested stack.
 
-    :param traversal_id: what that is.
+    :param traversal_id: id of that traversal.
     """
     progress = row.progress or {}
     waits = row.owner is None and row.status is Status.IN_PROGRESS and row.token == nested_id
@@ -54,12 +56,13 @@ def is_awaited(row: Resource, nested_id: str, traversal_id: str) -> bool:
 
 
 def finish_around(view: FinishView, stack: Stack, traversal: Traversal, worker: Worker) -> Decision[End] | None:
-    """What becomes true of a resource when its nested stack has come to the end of what was wanted of it.
+    """Decide the end of a resource's action after its nested stack has reached the end of its traversal.
 
-    :param view: of the resource, locked, with its node in the current traversal of the stack around.
-    :param stack: the nested one, with what it has been doing.
-    :param worker: whoever has brought it to its end.
-    :returns: None where somebody has to look.
+    :param view: the locked resource, with its node in the current traversal of the parent stack.
+    :param stack: the nested stack.
+    :param traversal: the traversal of the nested stack that has ended.
+    :param worker: the worker that has ended it.
+    :returns: None if a worker has to poll the resource.
     """
     row, node = view.resource, view.node
     if row is None or node is None or not is_awaited(row, stack.id, traversal.id) or not _is_plain(view, row, node):
@@ -73,11 +76,11 @@ def finish_around(view: FinishView, stack: Stack, traversal: Traversal, worker: 
 
 
 def _is_plain(view: FinishView, row: Resource, node: Node) -> bool:
-    """Whether the node is the one that the action was begun for, and nothing else is to be seen to."""
+    """Return True if the action began for this node, and the row needs no other treatment."""
     assert view.traversal is not None
     is_same = row.traversal_id == view.traversal.id and node.resource_id == row.id
     if row.action in PERFORMED:
-        is_same &= row.action is view.traversal.action  # what is only resumed for an update is not done by that
+        is_same &= row.action is view.traversal.action  # an update that first resumes an object continues after that
     else:
         is_same &= (node.phase is Phase.CLEANUP) is (row.action is Action.DELETE)
     is_late = row.deadline is not None and row.deadline <= view.now

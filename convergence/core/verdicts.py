@@ -1,4 +1,4 @@
-"""What can be decided about a node: that there is nothing to do, that its row is taken, that it fails."""
+"""The possible decisions about a node: it needs no work, a worker claims its row, or it fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from convergence.values import replace
 
 
 def leave_to_others(node: Node) -> Decision[StepDecision]:
-    """Somebody else will see to the row. The node behind the window need not wait for that."""
+    """Leave the row to another worker, and dispatch the next node of the backlog meanwhile."""
     if node.next_in_backlog is None:
         return Decision(StepDecision(Step.WAIT))
     return Decision(StepDecision(Step.WAIT), (NotifyNode(node.traversal_id, node.next_in_backlog),), _follower(node))
@@ -24,9 +24,10 @@ def leave_to_others(node: Node) -> Decision[StepDecision]:
 def nothing_to_do(
     view: NodeView, worker: Worker, effects: list[Effect], output: Output | None = None
 ) -> Decision[StepDecision]:
-    """The node is done, with nothing more than some effects.
+    """Finish the node without a call of its resource type.
 
-    :param output: what it hands to those that require it.
+    :param effects: further effects of the decision.
+    :param output: the output for the nodes that require this one.
     """
     node = view.node
     handed = output and output.handed()
@@ -44,11 +45,11 @@ def claim_row(
     *,
     completes_node: bool = True,
 ) -> Decision[StepDecision]:
-    """Take the row, to call its type.
+    """Claim the row for a call of its resource type.
 
     :param changes: columns that change with the claim.
-    :param pending: what will have become true when the step has succeeded.
-    :param completes_node: whether success finishes the node.
+    :param pending: the values that the row gets when the step has succeeded.
+    :param completes_node: True if the success of the step finishes the node.
     """
     resource = view.resource
     assert resource is not None
@@ -66,7 +67,7 @@ def claim_row(
     if begins:
         held['crash_count'] = _crashes_so_far(step, resource)
     elif retry is not None:
-        # From here on something may come of the call: only whoever makes it can say that nothing did.
+        # From now on the call may have an effect. Only the worker that makes the call knows that it had none.
         held['retry'] = replace(retry, clean=False)
     effects: list[Effect] = [UpdateResource(resource.id, None, resource.fence, held)]
     if 'status' in changes:
@@ -87,7 +88,10 @@ def claim_row(
 
 
 def _has_a_time_of_its_own(step: Step, changes: ResourceChange, retry: Retry | None) -> bool:
-    """Of a step that begins no action: what had failed and goes on, and a look that may lead to an update."""
+    """Return True if a step that begins no action gets a time limit of its own.
+
+    That is a failed action that continues, and a comparison that may lead to an update.
+    """
     if step in (Step.RESUME, Step.CANCEL):
         return 'status' in changes
     if step in (Step.HAND_OVER, Step.RECLAIM) and 'status' in changes:
@@ -96,12 +100,15 @@ def _has_a_time_of_its_own(step: Step, changes: ResourceChange, retry: Retry | N
 
 
 def _crashes_so_far(step: Step, resource: Resource) -> int:
-    """Creations that nobody can find are begun anew in another row: the crashes during all of them count."""
+    """Return the number of crashes to start with.
+
+    A creation whose object cannot be found begins again in another row, and the crashes of all attempts count.
+    """
     return resource.crash_count if step is Step.CREATE else 0
 
 
 def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> Decision[StepDecision]:
-    """The node fails before anything was done; a resource that works is left as it is."""
+    """Fail the node before any action. A working resource keeps its state."""
     new = was_never_made(resource)
     first = Action.ADOPT if view.traversal.action is Action.ADOPT else Action.CREATE
     action = first if new else Action.UPDATE
@@ -109,16 +116,17 @@ def refuse(view: NodeView, worker: Worker, resource: Resource, reason: str) -> D
     if new:
         changes = states.resource_state(resource, first, Status.FAILED, reason)
         effects.append(UpdateResource(resource.id, None, resource.fence, changes))
-    said = reason.removeprefix(RESTRICTED)  # clients of the field compare the whole text
+    said = reason.removeprefix(RESTRICTED)  # clients of Heat compare the whole text
     effects.append(InsertEvents((event_of(view, worker, resource, action, Status.FAILED, said),)))
     effects += failure.node_failed(view.traversal, view.node, action, resource.name, reason, view.now)
     return Decision(StepDecision(Step.FAIL, None, view.stack.id), tuple(effects))
 
 
 def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str = '') -> Decision[StepDecision]:
-    """Whoever goes on with the action dies: it fails, before it has taken every worker with it.
+    """Fail an action that has crashed several workers in a row, so that it does not crash every worker.
 
-    :param doing: what they were doing, where that is no action of the resource: then its state stays as it is.
+    :param doing: name of the work during which they crashed, if it is no action of the resource: then the resource
+        keeps its state.
     """
     action = Action.UPDATE if doing else Action.CREATE if resource.action is Action.INIT else resource.action
     reason = (
@@ -144,7 +152,7 @@ def refuse_lethal(view: NodeView, worker: Worker, resource: Resource, doing: str
 
 
 def refuse_damaged(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """What is stored of the row cannot be read, so nothing can be done with its object: the node fails."""
+    """Fail the node, because columns of its row cannot be read and so no action on its object is possible."""
     action = Action.DELETE if view.node.phase is Phase.CLEANUP else Action.UPDATE
     reason = unreadable(resource)
     event = InsertEvents((event_of(view, worker, resource, action, Status.FAILED, reason),))
@@ -156,22 +164,25 @@ def refuse_damaged(view: NodeView, worker: Worker, resource: Resource) -> Decisi
 
 
 def refuse_unread(view: NodeView, worker: Worker, resource: Resource) -> Decision[StepDecision]:
-    """What the operation has stored for a node cannot be read: the node fails. The next operation stores it anew."""
-    parts = ['what this operation wants of it'] if view.node.damaged else []
-    parts += [f'what {", ".join(view.unread)} handed on to it'] if view.unread else []
-    reason = f'{" and ".join(parts)} cannot be read. Update the stack again, which stores it anew, or delete the stack'
+    """Fail the node, because the data that the operation stored for it cannot be read.
+
+    The next operation on the stack stores them again.
+    """
+    parts = ['the stored plan of this operation for it'] if view.node.damaged else []
+    parts += [f'the stored output of {", ".join(view.unread)}'] if view.unread else []
+    reason = f'{" and ".join(parts)} cannot be read. Update the stack, which stores it again, or delete the stack'
     return refuse(view, worker, resource, reason)
 
 
 def event_of(view: NodeView, worker: Worker, resource: Resource, action: Action, status: Status, reason: str) -> Event:
-    """What is told of the row of a node."""
+    """Return an event about the row of a node."""
     definition = view.node.definition
     event = Event.of_resource(worker.new_id(), resource, action, status, reason, view.now)
     return replace(event, resource_type=definition.shown_type) if definition is not None else event
 
 
 def _deadline(view: NodeView, worker: Worker, action: Action) -> float | None:
-    """When an action that begins now has taken too long."""
+    """Return the deadline of an action that begins now, or None if it has no time limit."""
     resource = view.resource
     assert resource is not None
     definition = view.node.definition if action is not Action.DELETE else None

@@ -1,6 +1,6 @@
-"""What a decision gets to see: the rows that the store has locked and read for it, in one transaction.
+"""The input of a decision: the rows that the store has locked and read for it, in one transaction.
 
-`now` is the database's clock, in seconds since the epoch.
+`now` is the time of the database's clock, in seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from convergence.values import quickly_made
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A whole stack: its row is locked, and so are all of its resource rows.
+    """A whole stack, with its row and all of its resource rows locked.
 
-    :param stack: None where the stack is about to be created.
-    :param traversal: the stack's current traversal.
-    :param stack_count: live stacks of the project that are in no other; only counted for a new one that is in none.
-    :param parent: for a nested stack, where the scope names it: the row whose object the stack is, locked.
-    :param around: where the scope names the node that the row is held for: that, and what belongs to it.
-    :param tree_count: with that, how many resources the tree is known to have; None where nobody has counted them yet,
-        or has looked.
-    :param has_webhook: whether anybody is told of the stack by a webhook; true also where nobody has looked.
+    :param stack: None if the operation creates the stack.
+    :param traversal: the current traversal of the stack.
+    :param stack_count: number of live root stacks of the project; counted only when the operation creates a root stack.
+    :param parent: for a nested stack, the locked row in the parent stack whose object this stack is. None if the scope
+        does not name it.
+    :param around: the view of that row and of the node that it was claimed for. None if the scope does not name them.
+    :param tree_count: number of resources in the whole tree of stacks, read with `around`; None if it was not counted
+        or not read.
+    :param has_webhook: True if a webhook receives notices of the stack, or if the store did not check.
     """
 
     now: float
@@ -42,21 +43,22 @@ class PlanView:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """One node, with the row it works on locked, and everything else read after that lock was held.
+    """One node, with its row locked and all other rows read after that lock.
 
-    :param resource: None where the node has no row, or the row is gone.
+    :param resource: the row that the node works on; None if the node has no row or the row was removed.
     :param inputs: outputs of the update nodes that this one requires, by resource name.
-    :param input_bytes: how many bytes those have, as they are stored; where there is a limit, and these are more, they
-        are not read.
-    :param unread: names of those whose output is stored and cannot be read.
-    :param chosen_id: for a cleanup node, the row that is in service for the same name, if the name is wanted.
-    :param has_cleanup: for a replacement, whether the traversal has a cleanup node for the row as well.
-    :param leftovers: for the node `IN_SERVICE`, names of rows that are not of the goal's template, sorted; not all.
-    :param late: for the node `IN_SERVICE`, numbers of the nodes that were added while the traversal ran, and wait.
-    :param rivals: for an update node whose row gave way, the other rows of its name; they are not locked.
-    :param last: for the node `IN_SERVICE`, the node `COMPLETE` where it waits for nothing else.
-    :param around: for the last node of a nested stack, the resource that waits for its end, locked, and what belongs to
-        it; None where nobody does.
+    :param input_bytes: stored size of those outputs in bytes. If it exceeds the limit, the store does not read them.
+    :param unread: names of the resources whose stored output could not be read.
+    :param chosen_id: for a cleanup node, the id of the row in service for the same name; None if the goal does not
+        contain the name.
+    :param has_cleanup: for a replacement, True if the traversal also has a cleanup node for the row.
+    :param leftovers: for the node `IN_SERVICE`, sorted names of rows that do not belong to the goal's template; only a
+        part of them.
+    :param last: for the node `IN_SERVICE`, the node `COMPLETE` if it waits for nothing else.
+    :param late: for the node `IN_SERVICE`, numbers of the waiting nodes that were added while the traversal ran.
+    :param rivals: for an update node whose row is in a handover, the other rows of its name, not locked.
+    :param around: for the last node of a nested stack, the locked resource of the parent stack that waits for the
+        nested stack, with its node; None if no resource waits.
     :param has_webhook: see `PlanView`.
     """
 
@@ -79,31 +81,31 @@ class NodeView:
 
     @property
     def is_current(self) -> bool:
-        """Whether the node belongs to the stack's current traversal."""
+        """True if the node belongs to the current traversal of the stack."""
         return self.stack.traversal_id == self.traversal.id
 
     @property
     def may_start(self) -> bool:
-        """Whether work on a node of this traversal may begin."""
+        """True if a worker may begin the work on a node of this traversal."""
         return self.is_current and self.traversal.status is TraversalStatus.RUNNING
 
     @property
     def is_under_way(self) -> bool:
-        """Whether what has begun for this traversal may go on."""
+        """True if actions that have begun for this traversal may continue."""
         return self.is_current and self.traversal.status in UNDER_WAY
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class FinishView:
-    """A held row, locked, and the node for which it was claimed.
+    """A claimed row, locked, and the node for which a worker claimed it.
 
-    :param resource: None where the row is gone.
-    :param node: None where the node has been removed with its traversal.
+    :param resource: None if the row was removed.
+    :param node: None if the node was removed with its traversal.
     :param waiting: `READY` nodes of the *current* traversal that work on the row or, during a handover, on another row
-        of its name; only read when that traversal is not the node's own.
-    :param assumed: whether the rows are those that the claim saw, and were not read again: then what the decision
-        writes is held against them, or it does not come true.
+        of its name. Read only if the node belongs to an older traversal.
+    :param assumed: True if the store did not read the rows again and passes those that the claim saw. The store then
+        applies the decision only if the rows are unchanged.
     """
 
     now: float
@@ -116,34 +118,34 @@ class FinishView:
 
     @property
     def is_current(self) -> bool:
-        """Whether the node belongs to the stack's current traversal."""
+        """True if the node belongs to the current traversal of the stack."""
         return self.traversal is not None and self.stack is not None and self.stack.traversal_id == self.traversal.id
 
     @property
     def is_running(self) -> bool:
-        """Whether the node's traversal is current and nothing has failed in it."""
+        """True if the node's traversal is current and no node of it has failed."""
         return self.is_current and self.traversal is not None and self.traversal.status is TraversalStatus.RUNNING
 
     @property
     def is_under_way(self) -> bool:
-        """Whether somebody waits for what was begun for the node's traversal."""
+        """True if the node's traversal is current and waits for its actions."""
         return self.is_current and self.traversal is not None and self.traversal.status in UNDER_WAY
 
     @property
     def is_being_cancelled(self) -> bool:
-        """Whether the node's traversal ends as soon as nothing runs any more."""
+        """True if the node's traversal is being cancelled: it ends as soon as no action runs any more."""
         return self.is_under_way and not self.is_running
 
 
 @dataclass(frozen=True, slots=True)
 class SignalView:
-    """A row that somebody outside has something to say to; it is locked, and so are the rows built on it.
+    """A row that receives a signal from outside the stack. The row and its dependents are locked.
 
-    :param resource: None where the row is gone.
-    :param traversal: the stack's current one.
-    :param dependents: the rows that require it in that traversal and whose nodes are not done.
-    :param ready: the nodes of that traversal that are ready and work on any of these rows: traversal, number, row.
-    :param received_bytes: what the signals say that the row has received, as it is stored.
+    :param resource: None if the row was removed.
+    :param traversal: the current traversal of the stack.
+    :param dependents: ids of the rows that require this row in that traversal and whose nodes are not done.
+    :param ready: the ready nodes of that traversal that work on one of these rows, as (traversal, number, row).
+    :param received_bytes: stored size in bytes of the contents of all signals that the row has received.
     """
 
     now: float

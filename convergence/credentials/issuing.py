@@ -1,4 +1,4 @@
-"""What the API does to have credentials made: what they are to be, and what Keystone is asked for."""
+"""Creates credentials for the API: drafts their method, roles and secret, and requests them from Keystone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECRET_BYTES = 48
 
 
 class Maker(Protocol):
-    """Makes credentials: the part of `convergence.credentials.keystone.Keystone` that the API needs."""
+    """Creates credentials: the part of `convergence.credentials.keystone.Keystone` that the API needs."""
 
     def make(
         self,
@@ -23,14 +23,15 @@ class Maker(Protocol):
         roles: Sequence[str],
         secret: str | None = None,
     ) -> dict[str, Any]:
-        """Make credentials with the token of their user."""
+        """Create credentials with the token of their user."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnmadeCredentials:
-    """Credentials that are not made yet.
+    """A draft of credentials that Keystone has not created yet.
 
-    :param secret: of an application credential.
+    :param roles: names of the roles that the user passes on.
+    :param secret: secret of an application credential; None for a trust.
     """
 
     method: Method
@@ -40,10 +41,10 @@ class UnmadeCredentials:
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """Has credentials made.
+    """Drafts credentials and creates them.
 
-    :param roles: those that are passed on; empty: all that a user has.
-    :param seal: closes what nobody but an engine is to read.
+    :param roles: names of the roles that a user passes on; empty: all roles of the user.
+    :param seal: encrypts a text so that only engines can read it.
     """
 
     keystone: Maker
@@ -52,24 +53,25 @@ class Issuer:
     seal: Callable[[str], str] = field(default=str, repr=False)
 
     def draft(self, held: Sequence[str]) -> UnmadeCredentials:
-        """What is to be made for a user who has some roles.
+        """Draft the credentials of a user.
 
-        :raises CredentialsRefused: the user lacks one that is to be passed on.
+        :param held: names of the roles that the user has.
+        :raises CredentialsRefused: the user lacks one of the roles to pass on.
         """
         needs_secret = self.method is Method.APPLICATION_CREDENTIALS
         secret = secrets.token_urlsafe(SECRET_BYTES) if needs_secret else None
         return UnmadeCredentials(self.method, roles_to_pass_on(held, self.roles), secret)
 
     def sealed(self, draft: UnmadeCredentials) -> str | None:
-        """The secret of a draft, as it may travel."""
+        """Return the encrypted secret of a draft, which may travel in messages; None if the draft has none."""
         return None if draft.secret is None else self.seal(draft.secret)
 
     def make(self, draft: UnmadeCredentials, credentials_id: str, user: Mapping[str, str]) -> dict[str, Any]:
-        """Make what was drafted, with the token of its user.
+        """Create the drafted credentials with the token of their user.
 
-        :param user: `user_id`, `project_id` and `token`.
-        :returns: what has become known; nothing in it is secret.
-        :raises CredentialsRefused: Keystone does not allow it.
-        :raises KeystoneUnavailable: it does not answer.
+        :param user: a map with `user_id`, `project_id` and `token`.
+        :returns: the data that Keystone added, such as the id of a trust; nothing in it is secret.
+        :raises CredentialsRefused: Keystone does not allow the user to create them.
+        :raises KeystoneUnavailable: Keystone does not answer.
         """
         return self.keystone.make(draft.method, credentials_id, user, draft.roles, draft.secret)

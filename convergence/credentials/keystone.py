@@ -1,7 +1,7 @@
-"""Has credentials of stacks made, used and removed by Keystone. The only module of this package with keystoneauth1.
+"""Creates, uses and removes credentials of stacks in Keystone. Only this module of the package uses keystoneauth1.
 
-Whatever is made can be recognized before its id is known: a trust by its trustee and its expiry, an application
-credential by its user and its name. Both are chosen by the id of a row that was stored before.
+A process can find credentials in Keystone even if it never got their id: a trust by its trustee and its expiry, an
+application credential by its user and its name. Expiry and name are derived from the id of a row that exists before.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from convergence.credentials.model import Method, StoredCredentials, expiry_of, 
 from convergence.errors import ConfigurationError, CredentialsRefused, KeystoneUnavailable
 
 Open = Callable[..., Session]
-"""Makes a session: with the plugin `auth`, or as the trustee, with further arguments of its plugin."""
+"""Opens a session with the authentication plugin `auth`, or as the trustee with further arguments of its plugin."""
 
 AsFailure = Callable[[CredentialsRefused | KeystoneUnavailable], Exception]
-"""Says why there is no token, as an error."""
+"""Converts the reason why Keystone issued no token into the error to raise."""
 
 _UNSCOPED = {
     'project_id': None,
@@ -37,9 +37,9 @@ _DENIED = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.NotFound)
 
 
 class Keystone:
-    """Keystone, as processes of an installation ask it about credentials of stacks, and not before they need to.
+    """Client of Keystone for credentials of stacks. Opens its session with the first request.
 
-    :param open_session: makes sessions: see `Open`.
+    :param open_session: opens sessions; see `Open`.
     """
 
     def __init__(self, open_session: Open) -> None:
@@ -49,13 +49,13 @@ class Keystone:
 
     @property
     def auth_url(self) -> str:
-        """Where Keystone is, with the version.
+        """The address of Keystone, with the version of its API.
 
-        :raises ConfigurationError: that is not configured.
+        :raises ConfigurationError: the address is not configured.
         """
         url = str(getattr(self._trustee.auth, 'auth_url', '') or '').rstrip('/')
         if not url:
-            raise ConfigurationError('[trustee] auth_url is not set; it says where Keystone is.')
+            raise ConfigurationError('[trustee] auth_url is not set; set it to the address of Keystone.')
         return url if url.endswith('/v3') else f'{url}/v3'
 
     # --- making -----------------------------------------------------------------------------------------------
@@ -68,13 +68,15 @@ class Keystone:
         roles: Sequence[str],
         secret: str | None = None,
     ) -> dict[str, Any]:
-        """Make credentials with the token of their user.
+        """Create credentials with the token of their user.
 
-        :param user: `user_id`, `project_id` and `token`.
-        :param secret: of an application credential.
-        :returns: what is known of them from now on, for `StoredCredentials.content`. Nothing in it is secret.
-        :raises CredentialsRefused: Keystone does not allow it.
-        :raises KeystoneUnavailable: it does not answer; perhaps they exist.
+        :param credentials_id: id of the row of the credentials.
+        :param user: a map with `user_id`, `project_id` and `token`.
+        :param roles: names of the roles that the user passes on.
+        :param secret: secret of an application credential; None for a trust.
+        :returns: the data that Keystone added, for `StoredCredentials.content`. Nothing in it is secret.
+        :raises CredentialsRefused: Keystone does not allow the user to create them.
+        :raises KeystoneUnavailable: Keystone does not answer; the credentials may exist.
         """
         named = [{'name': role} for role in roles]
         if method is Method.TRUSTS:
@@ -93,7 +95,7 @@ class Keystone:
             'description': 'Made by Convergence to act for a stack of yours; removed with the stack.',
             'secret': secret,
             'roles': named,
-            # A restricted one could not remove itself when the stack is gone.
+            # A restricted application credential could not remove itself after the stack was deleted.
             'unrestricted': True,
         }
         path = f'users/{user["user_id"]}/application_credentials'
@@ -115,10 +117,10 @@ class Keystone:
     # --- using ------------------------------------------------------------------------------------------------
 
     def session(self, stored: StoredCredentials, failed: AsFailure) -> Session:
-        """A session that acts with credentials. Nothing is asked yet.
+        """Return a session that acts with the credentials. Sends no request yet.
 
-        :param failed: makes what is raised where the session gets no token, now or in the middle of its use.
-        :raises CredentialsRefused: they cannot be read, or were never made.
+        :param failed: makes the error that the session raises if Keystone gives it no token, at first or later.
+        :raises CredentialsRefused: the row cannot be read, or the credentials were never created.
         """
         session: Any = self._acting(stored)
         get = session.auth.get_auth_ref
@@ -151,10 +153,10 @@ class Keystone:
     # --- removing ---------------------------------------------------------------------------------------------
 
     def remove(self, stored: StoredCredentials) -> None:
-        """Remove credentials. That there are none (any more) is success.
+        """Remove credentials from Keystone. Succeeds also if they do not exist there.
 
-        :raises CredentialsRefused: Keystone does not allow it, or it is not known what to remove.
-        :raises KeystoneUnavailable: it does not answer.
+        :raises CredentialsRefused: Keystone does not allow it, or the row does not identify the credentials.
+        :raises KeystoneUnavailable: Keystone does not answer.
         """
         with _told('remove credentials of a stack', ''):
             if stored.method is Method.TRUSTS:
@@ -171,14 +173,14 @@ class Keystone:
             except exceptions.NotFound:
                 continue
             except (exceptions.Unauthorized, exceptions.Forbidden):
-                # The user has lost a role, or is gone, and so cannot be acted for. Then the trustee may look, at least;
-                # and an administrator may remove.
+                # The user has lost a role or was deleted, so a token for him is refused. The trustee itself may still
+                # read the trust, and delete it if it has the rights of an administrator.
                 with suppress(exceptions.NotFound):
                     self._trustee.get(url)
                     self._trustee.delete(url)
 
     def _trusts_of(self, stored: StoredCredentials) -> list[str]:
-        """The trusts that were made for a row which does not know what was."""
+        """Return the ids of the trusts that belong to a row without a trust id: the answer to its creation was lost."""
         found = self._trustee.get(
             f'{self.auth_url}/OS-TRUST/trusts', params={'trustee_user_id': self._trustee_id()}
         ).json()
@@ -192,7 +194,8 @@ class Keystone:
     def _remove_application_credential(self, stored: StoredCredentials) -> None:
         session: Any = self._acting(stored)
         with suppress(exceptions.Unauthorized, exceptions.NotFound):
-            # Keystone tells nobody whether it is gone or its user is: in both cases it opens nothing.
+            # Keystone gives the same answer for a deleted application credential and for a deleted user. In both cases
+            # the credential is useless.
             held = session.auth.get_access(session)
             session.delete(
                 f'{self.auth_url}/users/{stored.user_id}/application_credentials/{held.application_credential_id}'
@@ -219,21 +222,23 @@ class Keystone:
 
 
 _UNTRUSTED = (
-    ' A token that was itself got with a trust or an application credential may not pass anything on: use one that was '
-    'got with a password, or in another way of your own.'
+    ' A token from a trust or an application credential cannot create credentials: use a token from a password or '
+    'another login of your own.'
 )
 _REFUSED = (
-    ' Perhaps the user who has created or last updated the stack is gone, or has lost a role in the project: update '
-    'the stack, as a user who has them, or delete it as one.'
+    ' The user who created or last updated the stack may have been deleted, or may have lost a role in the project: '
+    'update or delete the stack as a user who has the roles.'
 )
 
 
 @contextmanager
 def _told(what: str, advice: str) -> Iterator[None]:
-    """Say what keystoneauth1 raises as the rest of the program does.
+    """Convert errors of keystoneauth1 in the block into errors of this program.
 
-    :raises CredentialsRefused: Keystone refuses.
-    :raises KeystoneUnavailable: it does not answer.
+    :param what: the request, to follow the words "Keystone does not".
+    :param advice: the remedy for a refusal, with a leading space; empty: none.
+    :raises CredentialsRefused: Keystone refuses the request.
+    :raises KeystoneUnavailable: Keystone does not answer.
     """
     try:
         yield

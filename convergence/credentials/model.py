@@ -1,4 +1,4 @@
-"""What is known of the credentials of a stack, and what a resource type is given of them."""
+"""The stored credentials of a stack, and the interface to them that resource types use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypeAlias
 from convergence.errors import CredentialsRefused
 
 KeystoneSession: TypeAlias = Any
-"""A `keystoneauth1.session.Session`; the library is there only where credentials are used."""
+"""A `keystoneauth1.session.Session`. The library is installed only with the extra for credentials."""
 
 
 class Method(StrEnum):
-    """How a user lets a stack act for him. The value is that of the option, and stands in the row."""
+    """The kind of credentials with which a stack acts for its user: a value of the option, stored in the row."""
 
     NONE = 'none'
     TRUSTS = 'trusts'
@@ -24,11 +24,11 @@ class Method(StrEnum):
 
 
 class CredentialsStatus(StrEnum):
-    """How far it is with credentials. There is no way back.
+    """The stage of credentials. A row only moves forward through the stages.
 
-    * PLANNED: they may exist in Keystone; the row says how to recognize them.
-    * MADE: they exist, and a stack may refer to them.
-    * REMOVING: nothing refers to them, and nothing ever will.
+    * PLANNED: the credentials may exist in Keystone; the row identifies them.
+    * MADE: the credentials exist, and a stack may refer to them.
+    * REMOVING: no stack refers to the credentials, now or later; an engine removes them.
     """
 
     PLANNED = 'PLANNED'
@@ -38,15 +38,15 @@ class CredentialsStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredCredentials:
-    """A row of the table ``credentials``. The representation shows nothing secret.
+    """A row of the table ``credentials``. Its representation contains no secret.
 
-    :param user_id: for whom is acted, in `project_id`.
-    :param content: `roles`: names of the roles that are passed on; of a trust that was made `trust_id`; of an
-        application credential `secret`. None: it cannot be read.
-    :param stack_id: the first stack that referred to it; None before.
+    :param user_id: the user that a stack acts for, in the project `project_id`.
+    :param content: `roles`: names of the roles that the user passes on; `trust_id` of a created trust; `secret` of an
+        application credential. None: no key of this process can decrypt the content.
+    :param stack_id: the first stack that referred to the row; None if no stack has.
     :param created_at: seconds since the epoch.
-    :param attempts: how often its removal has failed.
-    :param reason: why Keystone has refused it, or its removal has failed; empty while neither has happened.
+    :param attempts: number of failed attempts to remove the credentials.
+    :param reason: the reason why Keystone refused the credentials or their removal; empty if neither has happened.
     """
 
     id: str
@@ -62,27 +62,27 @@ class StoredCredentials:
 
     @property
     def readable(self) -> Mapping[str, Any]:
-        """What is stored.
+        """The stored content.
 
-        :raises CredentialsRefused: it cannot be read.
+        :raises CredentialsRefused: no key of this process can decrypt the content.
         """
         if self.content is None:
             raise CredentialsRefused(
-                f'The credentials {self.id} cannot be read: they were sealed with a key that is not among those of '
-                '[secrets], or are damaged. Update the stack to make new ones.'
+                f'The credentials {self.id} cannot be read: [secrets] lacks the key that encrypted them, or they are '
+                'damaged. Update the stack to create new ones.'
             )
         return self.content
 
 
 def name_of(credentials_id: str) -> str:
-    """The name of an application credential: unique among those of its user, and chosen before it is made."""
+    """Return the name of an application credential: unique among those of its user, and known before its creation."""
     return f'convergence-{credentials_id}'
 
 
 def expiry_of(credentials_id: str) -> str:
-    """When a trust expires, by which it is recognized among all those of its trustee: a trust can have no name.
+    """Return the expiry of a trust, which identifies it among the trusts of its trustee: a trust has no name.
 
-    A second some thousand years from now, chosen by the id: no two trusts of a trustee share one but by a rare chance.
+    The expiry is a second in some thousand years, derived from the id, so that two trusts hardly ever share it.
     """
     chosen = int.from_bytes(hashlib.sha256(credentials_id.encode()).digest()[:8], 'big')
     first, last = datetime(3000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
@@ -91,26 +91,27 @@ def expiry_of(credentials_id: str) -> str:
 
 
 def roles_to_pass_on(held: Sequence[str], configured: Sequence[str]) -> list[str]:
-    """The roles that a stack is to have, by name, in order: those that are configured, or all that the user has.
+    """Return the sorted names of the roles for a stack: the configured roles, or all roles of the user.
 
-    :raises CredentialsRefused: the user lacks one that is configured, or has none at all.
+    :raises CredentialsRefused: the user lacks a configured role, or has no role at all.
     """
     missing = sorted(set(configured) - set(held))
     if missing or not held:
         raise CredentialsRefused(
-            f'A stack acts for you after your request, and passes on the roles {", ".join(configured) or "you have"}'
-            f' ([credentials] delegated_roles); you do not have {", ".join(missing) or "any"} in this project.'
+            f'A stack acts for you after your request with the roles {", ".join(configured) or "you have"} '
+            f'([credentials] delegated_roles); you do not have {", ".join(missing) or "any"} in this project.'
         )
     return sorted(set(configured or held))
 
 
 class Credentials(Protocol):
-    """What a resource type is given to act for the user of its stack, by `Call.credentials`.
+    """The access of a resource type to services in the name of the user of its stack. See `Call.credentials`.
 
-    :ivar auth_url: of Keystone, with its version.
-    :ivar project_id: in which is acted, and `user_id` for whom.
-    :ivar region: of the services, as the operator has configured it; empty: any.
-    :ivar interface: which endpoints of the catalog are meant: ``public``, ``internal`` or ``admin``.
+    :ivar auth_url: address of Keystone, with the version of its API.
+    :ivar project_id: the project in which the stack acts.
+    :ivar user_id: the user that the stack acts for.
+    :ivar region: region of the services that the operator has configured; empty: any region.
+    :ivar interface: kind of the endpoints to use from the catalog: ``public``, ``internal`` or ``admin``.
     """
 
     auth_url: str
@@ -120,18 +121,21 @@ class Credentials(Protocol):
     interface: str
 
     def token(self) -> str:
-        """A token that is valid for some time to come.
+        """Return a token that does not expire soon.
 
         :raises TransientFailure: Keystone does not answer.
-        :raises FinalFailure: Keystone refuses; the text says what to do.
+        :raises FinalFailure: Keystone refuses a token; the text contains the remedy.
         """
 
     def session(self) -> KeystoneSession:
-        """A session with a time limit for each request, and a token that is valid now.
+        """Return a session with a valid token and a time limit for each request. Raises the same errors as `token`.
 
-        It gets itself another token when one has run out, or is answered with 401. Raises what `token` does. Where it
-        gets none in the middle of its use it raises `OutcomeUnknown`; what else its requests raise is keystoneauth's.
+        The session gets another token when its token expires or a service answers 401. If it then gets none, the
+        request raises `OutcomeUnknown`. Its other errors are those of keystoneauth1.
         """
 
     def renew(self) -> None:
-        """A service has answered 401: the next `token` is another one. A `session` does that by itself."""
+        """Drop the token after a service answered 401: the next call of `token` returns another one.
+
+        A `session` does this by itself.
+        """

@@ -1,7 +1,7 @@
-"""What one process asks of another.
+"""Clients that send messages and requests to other processes.
 
-Casts are hints: they answer whether they were handed to the broker, and never raise because it is away. Calls raise
-the errors of `convergence.errors`, as if the engine were in this process.
+Casts are hints. A cast returns True if the broker accepted it, and raises nothing while the broker is unreachable.
+Calls raise the errors of `convergence.errors`, as if the engine ran in this process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from convergence.rpc.shares import beneficiary
 from convergence.rpc.transport import Transport, describe_failure
 
 ANSWER_TRAVELS_S = 2.0
-"""For how long an answer to a question may be on its way when the time of its worker is over."""
+"""Seconds that the client waits for the answer beyond the time limit of the worker: the time on the network."""
 
 
 class Caster:
@@ -37,11 +37,11 @@ class Caster:
         self._all = client.prepare(fanout=True)
 
     def to_one(self, message: Message, context: RequestContext | None = None) -> bool:
-        """Send to one server of the topic. False: it could not be sent."""
+        """Send to one server of the topic. Return False if the broker did not accept the message."""
         return self._send(self._one, message, context)
 
     def to_all(self, message: Message, context: RequestContext | None = None) -> bool:
-        """Send to every server of the topic. False: it could not be sent."""
+        """Send to every server of the topic. Return False if the broker did not accept the message."""
         return self._send(self._all, message, context)
 
     def _send(self, target: Any, message: Message, context: RequestContext | None) -> bool:
@@ -72,21 +72,23 @@ class WorkerClient:
     def check_resource(
         self, traversal_id: str, node: int, hops: int = 0, *, context: RequestContext | None = None
     ) -> bool:
-        """Tell one worker that a node may be ready, on behalf of `beneficiary`. False: not sent, the sweeper will.
+        """Notify one worker that a node may be ready, for the project that `beneficiary` names.
 
-        :param hops: how many workers without a free thread have handed that on.
+        Return False if the message was not sent; the sweeper then dispatches the node.
+
+        :param hops: number of workers that forwarded the message because they had no free thread.
         """
         return self._checks.to_one(messages.CheckResource(traversal_id, node, hops, beneficiary()), context)
 
     def check_resources(
         self, traversal_id: str, nodes: Sequence[int], *, hops: int = 0, context: RequestContext | None = None
     ) -> bool:
-        """The same of some nodes of one traversal, in one message."""
+        """Notify one worker that several nodes of one traversal may be ready, in one message. See `check_resource`."""
         first, *more = nodes
         return self._checks.to_one(messages.CheckResource(traversal_id, first, hops, beneficiary(), more), context)
 
     def can_send(self) -> bool:
-        """Whether the broker takes messages; it is asked only where it did not the last time."""
+        """Return True if the broker accepts messages. Contacts the broker only if the last message failed."""
         outage = self._transport.outage
         if outage.over():
             return True
@@ -96,24 +98,27 @@ class WorkerClient:
         return True
 
     def cancel(self, stack_id: str, traversal_id: str, *, context: RequestContext | None = None) -> bool:
-        """Tell every worker to stop what it does for a traversal. False: not sent; the database says so anyway."""
+        """Request that every worker stops its actions for a traversal.
+
+        Return False if the message was not sent; workers also find the cancel in the database.
+        """
         return self._cancels.to_all(messages.Cancel(stack_id, traversal_id), context)
 
 
 class QuestionClient:
-    """Asks any one worker, and waits for the answer no longer than for a time that is said each time."""
+    """Sends questions to any one worker and waits for the answer, up to a limit that each call sets."""
 
     def __init__(self, transport: Transport, *, version_cap: str | None = None) -> None:
         self._transport = transport
         self._client = transport.client(messages.QUESTION_TOPIC, messages.QUESTION_VERSION, version_cap)
-        # Where no worker has ever listened that is known at once.
+        # If no worker has ever listened, the call fails at once instead of after its timeout.
         self._client.transport_options = TransportOptions(at_least_once=True)
 
     def ask(self, context: RequestContext | None, questions: str, limit_s: float) -> str:
-        """The answer of a worker, which has `limit_s` seconds for it.
+        """Return the answer of a worker, which must answer within `limit_s` seconds.
 
         :raises MessagingUnavailable: no broker, no worker that knows the call, or no answer in time.
-        :raises ConvergenceError: what the worker raised.
+        :raises ConvergenceError: the error that the worker raised.
         """
         document = AskWorker(questions, limit_s).encode()
         self._transport.prepare_call()
@@ -121,14 +126,14 @@ class QuestionClient:
             target = self._client.prepare(timeout=limit_s + ANSWER_TRAVELS_S)
             return str(target.call(context, AskWorker.METHOD, **document))
         except MessagingTimeout:
-            raise errors.NoAnswer(f'no worker has answered within {limit_s:g} s') from None
+            raise errors.NoAnswer(f'no worker answered within {limit_s:g} s') from None
         except MessageUndeliverable:
-            raise errors.MessagingUnavailable('there is no worker that could be asked') from None
+            raise errors.MessagingUnavailable('no worker is running that could answer') from None
         except (RemoteError, RPCVersionCapError) as error:
             kind = getattr(error, 'exc_type', type(error).__name__)
             known = kind in ('NoSuchMethod', 'UnsupportedVersion', 'RPCVersionCapError')
-            why = 'does not know the question: it is of another version' if known else f'has failed with it ({kind})'
-            raise errors.MessagingUnavailable(f'the worker that was asked {why}') from None
+            why = 'does not know the question: it has another version' if known else f'failed to answer ({kind})'
+            raise errors.MessagingUnavailable(f'the worker {why}') from None
         except errors.ConvergenceError as error:
             raise _local(error) from None
         except Exception as error:  # noqa: BLE001 - each driver has its own errors
@@ -136,10 +141,10 @@ class QuestionClient:
 
 
 class RpcCaller:
-    """Asks any one engine and waits for the answer.
+    """Sends a request to any one engine and waits for the answer.
 
-    :param limit_bytes: largest request, with template and files.
-    :param version_cap: newest engine version to speak while older engines still run.
+    :param limit_bytes: maximum size of a request, with its template and files.
+    :param version_cap: newest version of the engine's interface to use while older engines still run.
     """
 
     def __init__(
@@ -153,14 +158,14 @@ class RpcCaller:
         self._limit_bytes = limit_bytes
         self._casts = Caster(transport, messages.ENGINE_TOPIC, messages.ENGINE_VERSION, version_cap)
         client = transport.client(messages.ENGINE_TOPIC, messages.ENGINE_VERSION, version_cap)
-        # A queue that no engine ever made is known at once; without this the caller would wait for its timeout.
+        # If no engine has ever created the queue, the call fails at once instead of after its timeout.
         client.transport_options = TransportOptions(at_least_once=True)
         self._versions = {each.since: client.prepare(version=each.since) for each in OPERATIONS.values()}
 
     def call(self, context: RequestContext, name: str, /, **arguments: Any) -> AnyJson:
-        """Carry out the operation `name` of `convergence.rpc.operations.OPERATIONS`.
+        """Request the operation `name` of `convergence.rpc.operations.OPERATIONS` and return its answer.
 
-        :raises ConvergenceError: what the engine raised, by class, with its text and all that it carries.
+        :raises ConvergenceError: the error that the engine raised, with its class, text and fields.
         :raises MessagingUnavailable: no broker, no engine, or no answer in time.
         :raises RequestLimitExceeded: the request is too large.
         """
@@ -176,19 +181,25 @@ class RpcCaller:
 
 
 class EngineClient(RpcCaller, EngineApi):
-    """Everything that can be asked of an engine, as its methods; see `convergence.rpc.engine_api`."""
+    """A remote engine: one method per operation (see `convergence.rpc.engine_api`), and the casts to engines."""
 
     def settle(self, stack_id: str, traversal_id: str, *, context: RequestContext | None = None) -> bool:
-        """Tell an engine that a traversal may have ended. A cast; False: not sent, the sweeper will notice."""
+        """Cast to one engine that a traversal may have ended.
+
+        Return False if the message was not sent; the sweeper then finds the traversal.
+        """
         return self._casts.to_one(messages.Settle(stack_id, traversal_id), context)
 
     def drifted(self, stack_id: str, *, context: RequestContext | None = None) -> bool:
-        """Tell an engine that an object was found changed. A cast; False: not sent, the sweeper will notice."""
+        """Cast to one engine that an observer found drift.
+
+        Return False if the message was not sent; the sweeper then finds the drift.
+        """
         return self._casts.to_one(messages.DriftFound(stack_id), context)
 
 
 def _local(remote: errors.ConvergenceError) -> errors.ConvergenceError:
-    """The error that the engine raised, without the traces that the transport adds to its text and its class."""
+    """Return the error as the engine raised it: without the additions of the transport to its text and class."""
     for kind in type(remote).__mro__:
         if kind.__module__ == errors.__name__:
             return cast('errors.ConvergenceError', kind(*remote.args, **remote.kwargs))

@@ -1,4 +1,4 @@
-"""Who asks: the part of a request's context that travels with its messages."""
+"""The part of a request's context that travels with its messages: the caller and the rules for him."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _FIELDS = ('request_id', 'user_id', 'project_id')
 
 
 class CallerContext(RequestContext):
-    """Who asks, and what the policy says about it.
+    """The caller of a request, and the resource types that the policy lets him use.
 
-    :param type_rules: whether the caller may use resource types, by name or beginning (``A::B::*``); None: the policy
-        was not asked. See `convergence.engine.callers.permits`.
+    :param type_rules: True or False by name or prefix (``A::B::*``) of a resource type: the caller may use it or not.
+        None: no policy was applied. See `convergence.engine.callers.permits`.
     """
 
     def __init__(self, *, type_rules: Mapping[str, bool] | None = None, **values: Any) -> None:
@@ -24,23 +24,22 @@ class CallerContext(RequestContext):
 
 
 class ContextSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
-    """Carries a `RequestContext` as request id, user, project, roles and the rules about resource types.
+    """Serializes a `RequestContext`: request id, user, project, roles and the rules about resource types.
 
-    Never a token: messages are no place for one.
-
-    Arguments and results are plain JSON already and pass unchanged.
+    It leaves out the caller's token, because a broker may store and log messages. Arguments and results are plain JSON
+    already and pass unchanged.
     """
 
     def serialize_entity(self, context: object, entity: object) -> object:
-        """The argument or result as it is."""
+        """Return the argument or result unchanged."""
         return entity
 
     def deserialize_entity(self, context: object, entity: object) -> object:
-        """The argument or result as it is."""
+        """Return the argument or result unchanged."""
         return entity
 
     def serialize_context(self, context: RequestContext | None) -> dict[str, Any]:
-        """The context as JSON; empty for None, which is how the engine speaks to itself."""
+        """Return the context as JSON; empty for None, the context of messages that processes send on their own."""
         if context is None:
             return {}
         document = {name: getattr(context, name) for name in _FIELDS} | {'roles': list(context.roles or ())}
@@ -48,7 +47,7 @@ class ContextSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         return document if rules is None else document | {'type_rules': dict(rules)}
 
     def deserialize_context(self, document: Mapping[str, Any]) -> CallerContext:
-        """The context that `document` was made from. It becomes the current one, so log lines name the request."""
+        """Restore the context from `document`. It becomes the current context, so log lines name the request."""
         return CallerContext(
             type_rules=document.get('type_rules'),
             request_id=document.get('request_id'),

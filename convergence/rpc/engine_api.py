@@ -1,16 +1,16 @@
-"""What an engine can be asked: one method for each operation, with its arguments and its answer.
+"""The operations of an engine: one method per operation, with its arguments and its answer.
 
-Everything else follows from this class: the messages (`convergence.rpc.operations`), the client, whose methods these
-are, and the server, which hands a call to the part of the engine that has a method of the same name
-(`convergence.engine.service`; a test holds their signatures together). The API names the methods themselves, so that
-a reader, a type checker and an editor can follow an operation from the request to the row.
+This class defines the messages (`convergence.rpc.operations`), the methods of the client, and the methods of the
+server: it calls the part of the engine that has a method of the same name (`convergence.engine.service`; a test
+compares the signatures). The API calls the methods by name, so that a reader, a type checker and an editor can follow
+an operation from the request to the database row.
 
-To add an operation: one method here and one of the same name and arguments on a part of the engine. An argument with a
-default may be left out, and None is left to the engine. Arguments and answers are plain JSON.
+To add an operation, write one method here and one with the same name and arguments on a part of the engine. A caller
+may omit an argument that has a default; for None the engine uses its own default. Arguments and answers are plain JSON.
 """
 
 # mypy: disable-error-code="empty-body"
-# The bodies are made by `operation`.
+# The decorator `operation` supplies the bodies.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from oslo_context.context import RequestContext
 from convergence.documents import AnyJson, Document
 
 Identity: TypeAlias = Mapping[str, Any]
-"""A stack: `stack_id`, or `stack_name`; further `tenant` and `path`."""
+"""Identifies a stack: a map with `stack_id` or `stack_name`, and optionally `tenant` and `path`."""
 
 P = ParamSpec('P')
 R = TypeVar('R')
@@ -33,7 +33,7 @@ R = TypeVar('R')
 
 @dataclass(frozen=True, slots=True)
 class StackQuery:
-    """Which stacks `list_stacks` and `count_stacks` are about. None: no restriction, or the engine's default."""
+    """Filters of `list_stacks` and `count_stacks`. None means no restriction, or the engine's default."""
 
     limit: int | None = None
     marker: str | None = None
@@ -51,7 +51,7 @@ class StackQuery:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events of a stack `list_events` is about. None: no restriction, or the engine's default."""
+    """Filters of `list_events`. None means no restriction, or the engine's default."""
 
     filters: dict[str, Any] | None = None
     limit: int | None = None
@@ -64,7 +64,7 @@ class EventQuery:
 def operation(
     method: Callable[Concatenate[EngineApi, RequestContext, P], R],
 ) -> Callable[Concatenate[EngineApi, RequestContext, P], R]:
-    """Have a method of `EngineApi` ask an engine for what it is named after."""
+    """Decorate a method of `EngineApi`: a call of it sends the operation of its name to an engine."""
     declared = signature(method)
 
     @wraps(method)
@@ -82,21 +82,21 @@ class EngineApi:
     """Every operation of an engine."""
 
     def call(self, context: Any, name: str, /, **arguments: Any) -> AnyJson:
-        """Carry out the operation `name`: the way in which the methods below ask."""
+        """Send the operation `name` to an engine and return its answer. The methods below use it."""
 
     # --- stacks -------------------------------------------------------------------------------------------------
 
     @operation
     def identify_stack(self, context: RequestContext, stack_name: str) -> Document:
-        """The identity of the stack with that name or id."""
+        """Return the identity of the stack with that name or id."""
 
     @operation
     def list_stacks(self, context: RequestContext, query: StackQuery | None = None) -> list[Document]:
-        """Summaries of the stacks that the query selects."""
+        """Return summaries of the stacks that the query selects."""
 
     @operation
     def count_stacks(self, context: RequestContext, query: StackQuery | None = None) -> int:
-        """How many stacks the query selects."""
+        """Return the number of stacks that the query selects."""
 
     @operation
     def show_stack(
@@ -106,7 +106,7 @@ class EngineApi:
         resolve_outputs: bool | None = None,
         with_unreadable: bool | None = None,
     ) -> list[Document]:
-        """Everything about one stack, as a list of one."""
+        """Return the details of one stack, as a list with one element."""
 
     @operation
     def create_stack(
@@ -120,9 +120,9 @@ class EngineApi:
         environment_files: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Accept a new stack. Its identity; the stack is CREATE_IN_PROGRESS by then.
+        """Create a stack. Return its identity as soon as the engine has accepted it (CREATE_IN_PROGRESS).
 
-        `credentials` are those that `plan_credentials` has told, with what has become known of them since.
+        `credentials`: the answer of `plan_credentials`, with the data that their creation in Keystone added.
         """
 
     @operation
@@ -137,9 +137,10 @@ class EngineApi:
         environment_files: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """The stack that would be created, with its resources.
+        """Return the stack that `create_stack` would create, with its resources.
 
-        `wants_credentials` in it where types could tell more with some that are made for this request.
+        The answer contains `wants_credentials` if resource types could check more with credentials made for this
+        request.
         """
 
     @operation
@@ -154,7 +155,7 @@ class EngineApi:
         environment_files: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Give a stack a new goal; None as the template keeps the present one. Its identity.
+        """Update a stack to a new template; None keeps the current template. Return its identity.
 
         `credentials` as in `create_stack`.
         """
@@ -170,7 +171,7 @@ class EngineApi:
         args: Mapping[str, Any] | None = None,
         environment_files: Sequence[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """What an update would do: unchanged, updated, replaced, added, deleted, each a list of resources."""
+        """Return the changes of an update: lists of unchanged, updated, replaced, added and deleted resources."""
 
     @operation
     def delete_stack(
@@ -181,7 +182,7 @@ class EngineApi:
         leave: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin to delete a stack in whatever state; leave: names of resources whose objects stay.
+        """Begin to delete a stack, in any state. `leave` names resources whose objects stay.
 
         `credentials` as in `create_stack`.
         """
@@ -196,17 +197,18 @@ class EngineApi:
         stack_identity: Identity | None = None,
         repair: bool | None = None,
     ) -> Document:
-        """Which credentials an operation of the caller is to bring: their id, and whether the stack has them already.
+        """Plan the credentials for an operation of the caller. Return their id, and whether the stack already has them.
 
-        If not, they are about to be made. With `repair` only those are replaced with which the stack cannot act.
+        If the stack has none, the caller creates them next. With `repair` the engine replaces only credentials that
+        no longer work.
 
-        `kind`: a `convergence.credentials.model.Method`. `roles`: what they are to pass on. `secret`: that of an
-        application credential, sealed.
+        `kind`: a `convergence.credentials.model.Method`. `roles`: names of the roles that the user passes on.
+        `secret`: the sealed secret of an application credential.
         """
 
     @operation
     def discard_credentials(self, context: RequestContext, credentials_id: str) -> None:
-        """The operation for which credentials were planned is refused: remove them."""
+        """Remove planned credentials, because the engine refused the operation that they were planned for."""
 
     @operation
     def stack_cancel_update(
@@ -216,19 +218,23 @@ class EngineApi:
         cancel_with_rollback: bool | None = None,
         now: bool | None = None,
     ) -> None:
-        """Stop the operation in progress; go back to the last good template if so wanted. now: wait for nothing."""
+        """Cancel the operation in progress.
+
+        With `cancel_with_rollback` the stack rolls back to its last good template. With `now` the cancel does not wait
+        for running actions.
+        """
 
     @operation
     def stack_rollback(
         self, context: RequestContext, stack_identity: Identity, expected_traversal: str | None = None
     ) -> Document:
-        """Bring a stack back to what it was before its last operation, also when that is over. Its identity."""
+        """Roll a stack back to its state before its last operation, even if that has ended. Return its identity."""
 
     @operation
     def preview_rollback(
         self, context: RequestContext, stack_identity: Identity, show_nested: bool | None = None
     ) -> dict[str, list[Document]]:
-        """What a rollback would do: unchanged, updated, replaced, added, deleted, each a list of resources."""
+        """Return the changes of a rollback: lists of unchanged, updated, replaced, added and deleted resources."""
 
     @operation
     def stack_suspend(self, context: RequestContext, stack_identity: Identity) -> None:
@@ -240,43 +246,43 @@ class EngineApi:
 
     @operation
     def stack_check(self, context: RequestContext, stack_identity: Identity) -> None:
-        """Compare every resource of a stack with what is really there."""
+        """Check the object of every resource of a stack with its resource type."""
 
     @operation
     def abandon_stack(self, context: RequestContext, stack_identity: Identity) -> Document:
-        """Forget a stack and leave what it made; the data from which it can be adopted."""
+        """Delete a stack and keep its objects. Return the data from which a new stack can adopt them."""
 
     @operation
     def export_stack(self, context: RequestContext, stack_identity: Identity) -> Document:
-        """The data from which a stack could be adopted; nothing changes."""
+        """Return the data from which a new stack can adopt the objects of this one. Changes nothing."""
 
-    # --- what a stack was made from, and what came of it --------------------------------------------------------
+    # --- template, outputs and state of a stack -----------------------------------------------------------------
 
     @operation
     def get_template(self, context: RequestContext, stack_identity: Identity) -> Document:
-        """The template of a stack."""
+        """Return the template of a stack."""
 
     @operation
     def get_environment(self, context: RequestContext, stack_identity: Identity) -> Document:
-        """The environment of a stack, hidden parameters masked."""
+        """Return the environment of a stack, with hidden parameters masked."""
 
     @operation
     def get_files(self, context: RequestContext, stack_identity: Identity) -> dict[str, str]:
-        """The files that came with the template of a stack, by name."""
+        """Return the files of the template of a stack, by name."""
 
     @operation
     def list_outputs(self, context: RequestContext, stack_identity: Identity) -> list[Document]:
-        """The outputs of a stack without their values."""
+        """Return the outputs of a stack without their values."""
 
     @operation
     def show_output(self, context: RequestContext, stack_identity: Identity, output_key: str) -> Document:
-        """One output with its value."""
+        """Return one output with its value."""
 
     @operation
     def stack_explain(
         self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
     ) -> Document:
-        """Why a stack is as it is, and what it is waiting for."""
+        """Explain the state of a stack: the causes of failures, and the steps it waits for."""
 
     @operation
     def stack_drift(
@@ -286,21 +292,21 @@ class EngineApi:
         nested_depth: int | None = None,
         with_healthy: bool | None = None,
     ) -> Document:
-        """What of a stack is known to be otherwise than it was made."""
+        """Return the known drift of the resources of a stack."""
 
     @operation
     def observe_stack(
         self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
     ) -> Document:
-        """Have the objects of a stack looked at as soon as possible."""
+        """Request that observers compare the objects of a stack with their records as soon as possible."""
 
     @operation
     def set_drift_policy(self, context: RequestContext, stack_identity: Identity, policy: str) -> Document:
-        """Change what it leads to that objects of a stack are found otherwise than they were made."""
+        """Set the drift policy of a stack: the reaction to drift of its objects."""
 
     @operation
     def repair_resource(self, context: RequestContext, stack_identity: Identity, resource_name: str) -> Document:
-        """Compare one resource, and what reads it, with reality, and put right what differs."""
+        """Compare the objects of one resource and of its dependents with their records, and repair differences."""
 
     @operation
     def accept_drift(
@@ -310,17 +316,17 @@ class EngineApi:
         resource_name: str,
         properties: Sequence[str] | None = None,
     ) -> Document:
-        """Take live values of a resource for wanted, until its template wants other ones than it does now."""
+        """Accept live values of a resource as correct, until the template of the stack sets other values than now."""
 
     @operation
     def withdraw_acceptance(self, context: RequestContext, stack_identity: Identity, resource_name: str) -> Document:
-        """Take back what was accepted of a resource: what its template said then counts again."""
+        """Withdraw the acceptance of live values of a resource: the values of the template apply again."""
 
     @operation
     def stack_graph(
         self, context: RequestContext, stack_identity: Identity, nested_depth: int | None = None
     ) -> Document:
-        """The nodes of the traversal of a stack, their states, and what requires what."""
+        """Return the nodes of the traversal of a stack, their states and their requirements."""
 
     @operation
     def list_traversals(
@@ -330,21 +336,21 @@ class EngineApi:
         limit: int | None = None,
         nested_depth: int | None = None,
     ) -> list[Document]:
-        """The operations on a stack, the newest first."""
+        """Return the operations on a stack, newest first."""
 
     # --- snapshots ----------------------------------------------------------------------------------------------
 
     @operation
     def stack_snapshot(self, context: RequestContext, stack_identity: Identity, name: str | None = None) -> Document:
-        """Begin to take a snapshot of a stack; the snapshot."""
+        """Begin to take a snapshot of a stack. Return the snapshot."""
 
     @operation
     def stack_list_snapshots(self, context: RequestContext, stack_identity: Identity) -> list[Document]:
-        """The snapshots of a stack."""
+        """Return the snapshots of a stack."""
 
     @operation
     def show_snapshot(self, context: RequestContext, stack_identity: Identity, snapshot_id: str) -> Document:
-        """One snapshot with its data."""
+        """Return one snapshot with its data."""
 
     @operation
     def delete_snapshot(self, context: RequestContext, stack_identity: Identity, snapshot_id: str) -> None:
@@ -352,7 +358,7 @@ class EngineApi:
 
     @operation
     def stack_restore(self, context: RequestContext, stack_identity: Identity, snapshot_id: str) -> None:
-        """Bring a stack back to a snapshot."""
+        """Restore a stack from a snapshot."""
 
     # --- resources and events -----------------------------------------------------------------------------------
 
@@ -367,7 +373,7 @@ class EngineApi:
         limit: int | None = None,
         marker: str | None = None,
     ) -> list[Document]:
-        """The resources of a stack: all, or those behind the one called `marker`, `limit` at most."""
+        """Return the resources of a stack: at most `limit`, beginning after the resource named `marker`."""
 
     @operation
     def describe_stack_resource(
@@ -377,7 +383,7 @@ class EngineApi:
         resource_name: str,
         with_attr: Sequence[str] | bool | None = None,
     ) -> Document:
-        """Everything about one resource."""
+        """Return the details of one resource."""
 
     @operation
     def resource_signal(
@@ -388,13 +394,13 @@ class EngineApi:
         details: Any = None,
         sync_call: bool | None = None,
     ) -> AnyJson:
-        """Hand a signal to a resource."""
+        """Send a signal to a resource."""
 
     @operation
     def resource_signal_by_address(
         self, context: RequestContext, resource_id: str, proof: str, expires: Any = None, details: Any = None
     ) -> None:
-        """Hand a signal to a resource for somebody who knows a signal address of it."""
+        """Send a signal to a resource for a caller who has proved that he knows its signal address."""
 
     @operation
     def resource_signal_address(
@@ -405,7 +411,7 @@ class EngineApi:
         expires_in_s: float | None = None,
         revoke: bool | None = None,
     ) -> Document:
-        """An address at which a resource can be signalled without a token; revoke: the others are void then."""
+        """Return an address that accepts signals to a resource without a token. `revoke` makes earlier ones invalid."""
 
     @operation
     def resource_mark_unhealthy(
@@ -416,13 +422,13 @@ class EngineApi:
         mark_unhealthy: bool,
         resource_status_reason: str | None = None,
     ) -> None:
-        """Say that a resource is broken, so that the next update replaces it, or that it is well again."""
+        """Mark a resource as unhealthy, so that the next update replaces it, or remove the mark."""
 
     @operation
     def list_events(
         self, context: RequestContext, stack_identity: Identity, query: EventQuery | None = None
     ) -> list[Document]:
-        """What happened to a stack, as far as the query selects it."""
+        """Return the events of a stack that the query selects."""
 
     # --- templates and types ------------------------------------------------------------------------------------
 
@@ -438,7 +444,7 @@ class EngineApi:
         ignorable_errors: Sequence[str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> Document:
-        """What a template declares, or what is wrong with it; `wants_credentials` as in a preview."""
+        """Return the declarations of a template, or its errors. `wants_credentials` as in `preview_stack`."""
 
     @operation
     def list_resource_types(
@@ -448,33 +454,33 @@ class EngineApi:
         type_name: str | None = None,
         with_description: bool | None = None,
     ) -> list[Any]:
-        """Names of the resource types, or objects with a description; type_name is a pattern."""
+        """Return the names of resource types, or objects with a description. `type_name` is a pattern."""
 
     @operation
     def resource_schema(
         self, context: RequestContext, type_name: str, with_description: bool | None = None
     ) -> Document:
-        """Properties and attributes of a resource type."""
+        """Return the properties and attributes of a resource type."""
 
     @operation
     def generate_template(self, context: RequestContext, type_name: str, template_type: str | None = None) -> Document:
-        """A template with a resource of that type and all its properties as parameters."""
+        """Return a template with one resource of that type and a parameter for each of its properties."""
 
     @operation
     def list_template_versions(self, context: RequestContext) -> list[Document]:
-        """The versions of the template language."""
+        """Return the versions of the template language."""
 
     @operation
     def list_template_functions(
         self, context: RequestContext, template_version: str, with_condition: bool | None = None
     ) -> list[Document]:
-        """The functions that a version of the template language has."""
+        """Return the functions of one version of the template language."""
 
     # --- the installation ---------------------------------------------------------------------------------------
 
     @operation
     def list_services(self, context: RequestContext) -> list[Document]:
-        """The processes of the installation and whether they are alive."""
+        """Return the processes of the installation, and for each if it is alive."""
 
     @operation
     def service_beat(
@@ -487,19 +493,19 @@ class EngineApi:
         lease_s: float,
         load: Mapping[str, Any] | None = None,
     ) -> None:
-        """A process without access to the database, such as the API, is alive."""
+        """Record a heartbeat of a process without access to the database, such as the API."""
 
     @operation
     def service_leave(self, context: RequestContext, service_id: str) -> None:
-        """Such a process ends."""
+        """Sign off a process that used `service_beat`, because it ends."""
 
     @operation
     def get_revision(self, context: RequestContext) -> str:
-        """The version of the engine that answers."""
+        """Return the version of the engine that answers."""
 
     @operation
     def get_progress(self, context: RequestContext) -> Document:
-        """Whether work gets on: processes, operations in progress, late ones."""
+        """Return the progress of the installation: its processes, operations in progress, and late operations."""
 
     # --- software -----------------------------------------------------------------------------------------------
 
@@ -507,11 +513,11 @@ class EngineApi:
     def list_software_configs(
         self, context: RequestContext, limit: int | None = None, marker: str | None = None
     ) -> list[Document]:
-        """The software configurations of a project."""
+        """Return the software configurations of a project."""
 
     @operation
     def show_software_config(self, context: RequestContext, config_id: str) -> Document:
-        """One software configuration."""
+        """Return one software configuration."""
 
     @operation
     def create_software_config(
@@ -524,7 +530,7 @@ class EngineApi:
         outputs: Sequence[Mapping[str, Any]] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Keep a software configuration, and show it."""
+        """Store a software configuration. Return it."""
 
     @operation
     def delete_software_config(self, context: RequestContext, config_id: str) -> None:
@@ -532,15 +538,15 @@ class EngineApi:
 
     @operation
     def list_software_deployments(self, context: RequestContext, server_id: str | None = None) -> list[Document]:
-        """The software deployments of a project."""
+        """Return the software deployments of a project, or of one server."""
 
     @operation
     def show_software_deployment(self, context: RequestContext, deployment_id: str) -> Document:
-        """One software deployment."""
+        """Return one software deployment."""
 
     @operation
     def metadata_software_deployments(self, context: RequestContext, server_id: str) -> list[Document]:
-        """What the agent on a server is to do."""
+        """Return the deployments that the agent on a server must carry out."""
 
     @operation
     def create_software_deployment(
@@ -555,7 +561,7 @@ class EngineApi:
         status_reason: Any = None,
         stack_user_project_id: Any = None,
     ) -> Document:
-        """Keep a software deployment, and show it."""
+        """Store a software deployment. Return it."""
 
     @operation
     def update_software_deployment(
@@ -570,7 +576,7 @@ class EngineApi:
         status_reason: Any = None,
         stack_user_project_id: Any = None,
     ) -> Document:
-        """Change a software deployment, and show it."""
+        """Change a software deployment. Return it."""
 
     @operation
     def delete_software_deployment(self, context: RequestContext, deployment_id: str) -> None:
@@ -582,15 +588,15 @@ class EngineApi:
     def create_webhook(
         self, context: RequestContext, url: str, name: str | None = None, stack_identity: Identity | None = None
     ) -> Document:
-        """Keep a webhook, and show it with its key."""
+        """Store a webhook. Return it with its key."""
 
     @operation
     def list_webhooks(self, context: RequestContext, stack_identity: Identity | None = None) -> list[Document]:
-        """The webhooks of a project, or those of one stack."""
+        """Return the webhooks of a project, or of one stack."""
 
     @operation
     def show_webhook(self, context: RequestContext, webhook_id: str) -> Document:
-        """One webhook, and how telling it goes."""
+        """Return one webhook and the results of its deliveries."""
 
     @operation
     def delete_webhook(self, context: RequestContext, webhook_id: str) -> None:
@@ -598,7 +604,7 @@ class EngineApi:
 
     @operation
     def test_webhook(self, context: RequestContext, webhook_id: str) -> Document:
-        """Tell a webhook now that this is a test; how that went."""
+        """Send a test notice to a webhook now. Return the result of the delivery."""
 
     # --- nested stacks, for workers -----------------------------------------------------------------------------
 
@@ -612,23 +618,30 @@ class EngineApi:
         node: int | None = None,
         ends: Document | None = None,
     ) -> Document:
-        """Begin for a nested stack what the row of its resource says; for workers. What was begun."""
+        """Start the operation on a nested stack that the row of its resource names. For workers.
+
+        Return the operation that the engine started.
+        """
 
     @operation
     def act_on_nested_stacks(self, context: RequestContext, asked: Sequence[Document]) -> list[Document | None]:
-        """Begin for some nested stacks what the rows of their resources say; for workers.
+        """Start the operations on several nested stacks that the rows of their resources name. For workers.
 
-        For each the arguments, and the answer, of `act_on_nested_stack`; null where it is to be asked for by itself.
+        `asked` and the answer contain, per stack, the arguments and the answer of `act_on_nested_stack`. An answer is
+        null if the worker must call `act_on_nested_stack` for that stack.
         """
 
     @operation
     def cancel_nested_stack(self, context: RequestContext, resource_id: str, fence: int) -> None:
-        """Stop what a nested stack does on behalf of its resource; for workers."""
+        """Cancel the operation that a nested stack carries out for its resource. For workers."""
 
     @operation
     def delete_nested_snapshot(self, context: RequestContext, stack_id: str, snapshot_id: str) -> None:
-        """Begin to delete a snapshot of a nested stack that was taken with the stack around it; for workers."""
+        """Begin to delete a snapshot of a nested stack that belongs to a snapshot of its parent stack. For workers."""
 
     @operation
     def read_nested_stack(self, context: RequestContext, stack_id: str) -> Document:
-        """What a nested stack tells to others: outputs, and of each resource reference and attributes; for workers."""
+        """Return the readable values of a nested stack: its outputs, and each resource's reference and attributes.
+
+        For workers.
+        """

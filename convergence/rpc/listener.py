@@ -1,4 +1,4 @@
-"""Hears the notifications that services of the field send by oslo.messaging."""
+"""Receives the notifications that OpenStack services send with oslo.messaging."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from convergence.rpc.memory import MemoryDriver
 LOG = logging.getLogger(__name__)
 
 AGAIN_S = 10.0
-"""Pause after which a broker is asked again that has not answered."""
+"""Seconds between two attempts to reach a broker that does not answer."""
 
 Hear = Callable[[str, object], None]
-"""Called with the type of an event, and its payload; in threads of the listener."""
+"""Handler of notifications: called with the event type and the payload, in threads of the listener."""
 
 
 class NotificationListener:
-    """Hears what is sent to some topics. Listeners of the same name share it; it is taken away from nobody else.
+    """Receives notifications of some topics. Listeners of one name share them; other receivers still get all.
 
-    :param url: of the broker.
-    :param exchanges: to which services send, usually one for each, of its name; `topics` are those of each of them.
-    :param name: of all who share what is sent.
+    :param url: address of the broker.
+    :param exchanges: exchanges of the services, usually one per service and named after it.
+    :param topics: topics to listen to in each exchange.
+    :param name: name of the pool of listeners that share the notifications.
+    :param hear: handler of the notifications.
     :raises ConfigurationError: the address of the broker is wrong.
     """
 
@@ -48,7 +50,7 @@ class NotificationListener:
             )
         except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
             raise ConfigurationError(
-                '[observer] notification_url: it cannot be used; it looks like rabbit://user:password@host:5672/'
+                '[observer] notification_url: the URL is not valid; write it as rabbit://user:password@host:5672/'
             ) from None
         targets = [oslo_messaging.Target(topic=topic, exchange=exchange) for exchange in exchanges for topic in topics]
         self._transport = transport
@@ -59,11 +61,11 @@ class NotificationListener:
         self._started = ThreadEvent()
 
     def start(self) -> None:
-        """Begin to listen, as soon as the broker answers; returns at once."""
+        """Start a thread that begins to listen as soon as the broker answers; return at once."""
         start_thread('notifications', self._begin)
 
     def stop(self) -> None:
-        """Listen no more, and give back the connection."""
+        """Stop listening and close the connection."""
         self._stopping.set()
         if self._started.is_set():
             self._server.stop()
@@ -75,7 +77,7 @@ class NotificationListener:
             try:
                 self._server.start()
             except Exception as error:  # noqa: BLE001 - each driver has its own errors
-                LOG.warning('The broker of notifications does not answer, and is asked again: %s', type(error).__name__)
+                LOG.warning('The broker of notifications does not answer, retrying: %s', type(error).__name__)
                 self._stopping.wait(AGAIN_S)
             else:
                 self._started.set()
@@ -83,13 +85,13 @@ class NotificationListener:
 
 
 class _Endpoint:
-    """A method for each priority that is listened to."""
+    """Receives notifications of the priorities ``info`` and ``error``, one method for each."""
 
     def __init__(self, hear: Hear) -> None:
         self._hear = hear
 
     def info(self, context: Any, publisher: str, event_type: str, payload: object, about: Mapping[str, Any]) -> None:
-        """Hand it on."""
+        """Pass the notification to the handler."""
         self._hear(event_type, payload)
 
     error = info

@@ -1,11 +1,10 @@
-"""An oslo.messaging driver for one process: `memory://`, or `memory:///name` for a broker of one's own.
+"""An oslo.messaging driver for one process: `memory://`, or `memory:///name` for a separate broker.
 
-It stands in for a real broker and is no more lenient: messages are encoded to JSON and decoded again, casts are
-limited in size, errors lose their identity on the way as they do on RabbitMQ, a cast to a topic that nobody ever
-listened to disappears. Messages of a topic go round its servers; what a server that is stopped has not taken yet
-goes back to the topic.
+It replaces a real broker and is as strict as one: it encodes messages to JSON and decodes them again, limits the size
+of casts, serializes errors as RabbitMQ does, and drops a cast to a topic that never had a listener. It gives the
+messages of a topic to its servers in turn. When a server stops, its unread messages return to the topic.
 
-Nothing polls: a sender hands the message to the receiving server's thread pool itself.
+No thread polls: the sender puts the message into the thread pool of the receiving server.
 
 Measured by `tests/rpc/benchmark.py` on a 2-core machine, Python 3.11, sender and receiver in one process,
 microseconds per message:
@@ -38,15 +37,15 @@ from convergence.documents import AnyJson
 from convergence.rpc.messages import CALL_LIMIT_BYTES, CAST_LIMIT_BYTES
 
 ENVELOPE_BYTES = 4 * 1024
-"""What method, version and context may add to the arguments."""
+"""Bytes that method, version and context may add to the arguments of a message."""
 
 
 class MessageTooLarge(base.TransportDriverError):  # type: ignore[misc]
-    """A message exceeds what a broker should be asked to carry."""
+    """A message is larger than the limit for messages to a broker."""
 
 
 class Address(NamedTuple):
-    """Where a message goes. Without a server: to one of the topic's."""
+    """The destination of a message. Without a server, any one server of the topic receives it."""
 
     exchange: str
     topic: str
@@ -54,7 +53,7 @@ class Address(NamedTuple):
 
 
 class Reply:
-    """Where the answer to a call is put, encoded."""
+    """Holds the encoded answer to a call and lets the caller wait for it."""
 
     __slots__ = ('_arrived', '_encoded')
 
@@ -63,21 +62,22 @@ class Reply:
         self._encoded = ''
 
     def put(self, encoded: str) -> None:
-        """Deliver the answer. Only the first one counts."""
+        """Store the answer. The first answer counts; later ones are ignored."""
         if not self._arrived.is_set():
             self._encoded = encoded
             self._arrived.set()
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """The answer, or None when none came within `timeout_s` seconds."""
+        """Return the answer, or None if it did not arrive within `timeout_s` seconds."""
         return self._encoded if self._arrived.wait(timeout_s) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A message on its way, encoded.
+    """An encoded message between its sender and its receiver.
 
-    :param expires_at: monotonic time in seconds after which the caller has stopped waiting.
+    :param reply: holder of the answer to a call; None for a cast.
+    :param expires_at: monotonic time in seconds at which the caller stops waiting.
     """
 
     address: Address
@@ -86,16 +86,17 @@ class Envelope:
     expires_at: float | None = None
 
     def expired(self) -> bool:
-        """Has whoever waits for the answer given up?"""
+        """Return True if the caller no longer waits for the answer."""
         return self.expires_at is not None and time.monotonic() > self.expires_at
 
 
 @dataclass(slots=True)
 class Counts:
-    """What a broker has done since it was made.
+    """Numbers of messages since the broker was created.
 
+    :param delivered: messages that a server received.
     :param dropped: messages to an address without a queue.
-    :param expired: calls whose caller gave up before a server came.
+    :param expired: calls whose caller stopped waiting before a server was free.
     """
 
     delivered: int = 0
@@ -105,14 +106,14 @@ class Counts:
 
 @dataclass(slots=True)
 class Queue:
-    """The messages of one address and who takes them, in turn."""
+    """The waiting messages of one address, and the listeners that receive its messages in turn."""
 
     listeners: deque[MemoryListener] = field(default_factory=deque)
     backlog: deque[Envelope] = field(default_factory=deque)
 
 
 class Broker:
-    """Queues by address. Every driver of a process with the same name in its URL shares one."""
+    """Queues by address. All drivers of a process with the same name in their URL share one broker."""
 
     _named: ClassVar[dict[str, Broker]] = {}
     _naming: ClassVar[threading.Lock] = threading.Lock()
@@ -124,12 +125,12 @@ class Broker:
 
     @classmethod
     def named(cls, name: str) -> Broker:
-        """The broker of that name, made when it is first asked for."""
+        """Return the broker of that name; the first call creates it."""
         with cls._naming:
             return cls._named.setdefault(name, cls())
 
     def subscribe(self, listener: MemoryListener) -> None:
-        """Make the listener's queues where they do not exist, and let it take what waits there."""
+        """Create the missing queues of the listener, and give it the messages that wait in its queues."""
         with self._lock:
             waiting: list[Envelope] = []
             for address in listener.addresses:
@@ -141,7 +142,7 @@ class Broker:
             self.publish(envelope)
 
     def unsubscribe(self, listener: MemoryListener) -> None:
-        """Take the listener out of its queues. A topic's queue stays; a server's own goes with its last listener."""
+        """Remove the listener from its queues. A topic's queue stays; a server's own queue ends with its listener."""
         with self._lock:
             for address in listener.addresses:
                 queue = self._queues.get(address)
@@ -152,9 +153,9 @@ class Broker:
                     del self._queues[address]
 
     def publish(self, envelope: Envelope) -> bool:
-        """Hand the message to the next listener of its address, or keep it until there is one.
+        """Give the message to the next listener of its address, or keep it until a listener subscribes.
 
-        False when the address has no queue: the message is dropped, as a broker would.
+        Return False if the address has no queue: the message is dropped, as a real broker does.
         """
         while True:
             with self._lock:
@@ -173,16 +174,16 @@ class Broker:
                 self.counts.delivered += 1
             if listener.take(envelope):
                 return True
-            # It stopped between being chosen and being asked; it leaves its queues before it refuses.
+            # The listener stopped after it was chosen. It leaves its queues before it refuses, so the loop ends.
 
     def servers(self, exchange: str, topic: str) -> list[Address]:
-        """The addresses of all servers that listen to the topic: where a fanout goes."""
+        """Return the addresses of all servers that listen to the topic: the receivers of a fanout."""
         with self._lock:
             return [each for each in self._queues if each[:2] == (exchange, topic) and each.server is not None]
 
 
 class MemoryIncomingMessage(base.RpcIncomingMessage):  # type: ignore[misc]
-    """A message as its receiver sees it: decoded, a copy."""
+    """A message as its receiver gets it: a decoded copy."""
 
     def __init__(self, broker: Broker, envelope: Envelope) -> None:
         document = json.loads(envelope.encoded)
@@ -191,10 +192,10 @@ class MemoryIncomingMessage(base.RpcIncomingMessage):  # type: ignore[misc]
         self._envelope = envelope
 
     def reply(self, reply: object = None, failure: Any = None) -> None:
-        """Answer a call; for a cast there is nobody to answer.
+        """Answer a call. For a cast this does nothing.
 
-        :param failure: what `sys.exc_info()` gives.
-        :raises TypeError: the reply is not plain JSON. The caller is told so as well.
+        :param failure: the result of `sys.exc_info()`; None if the call succeeded.
+        :raises TypeError: the reply is not plain JSON. The caller receives the same error.
         """
         if self._envelope.reply is None:
             return
@@ -211,15 +212,15 @@ class MemoryIncomingMessage(base.RpcIncomingMessage):  # type: ignore[misc]
         self._envelope.reply.put(encoded)
 
     def requeue(self) -> None:
-        """Give the message back to its queue."""
+        """Put the message back into its queue."""
         self._broker.publish(self._envelope)
 
     def heartbeat(self) -> None:
-        """Within one process nobody needs to be told that the other side still lives."""
+        """Do nothing: sender and receiver live in one process, so they need no sign of life."""
 
 
 class MemoryListener(base.Listener):  # type: ignore[misc]
-    """One server's end of its queues. What arrives before `start` waits here."""
+    """The receiver of one server's queues. Keeps messages that arrive before `start`."""
 
     def __init__(self, broker: Broker, addresses: tuple[Address, ...], batch_size: int, batch_timeout: Any) -> None:
         super().__init__(batch_size, batch_timeout)
@@ -230,7 +231,7 @@ class MemoryListener(base.Listener):  # type: ignore[misc]
         self._stopped = False
 
     def start(self, on_incoming_callback: Callable[[list[MemoryIncomingMessage]], object]) -> None:
-        """Begin to hand messages to the callback."""
+        """Begin to pass messages to the callback, those that arrived earlier first."""
         with self._lock:
             super().start(on_incoming_callback)
             early, self._early = self._early, []
@@ -238,7 +239,7 @@ class MemoryListener(base.Listener):  # type: ignore[misc]
                 self.take(envelope)
 
     def take(self, envelope: Envelope) -> bool:
-        """Accept a message; False when the listener has stopped."""
+        """Accept a message; return False if the listener has stopped."""
         with self._lock:
             if self._stopped:
                 return False
@@ -249,7 +250,7 @@ class MemoryListener(base.Listener):  # type: ignore[misc]
             return True
 
     def stop(self) -> None:
-        """Leave the queues; what was not handed on yet goes back to them."""
+        """Leave the queues, and put the messages that the callback did not receive back into them."""
         self._broker.unsubscribe(self)
         with self._lock:
             self._stopped = True
@@ -259,7 +260,7 @@ class MemoryListener(base.Listener):  # type: ignore[misc]
             self._broker.publish(envelope)
 
     def cleanup(self) -> None:
-        """Nothing is held after `stop`."""
+        """Stop; the listener holds nothing else."""
         self.stop()
 
 
@@ -273,7 +274,7 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
         self.broker = Broker.named(url.virtual_host or '')
 
     def require_features(self, requeue: bool = False) -> None:
-        """Every feature that can be asked for is there."""
+        """Do nothing: the driver has every feature that oslo.messaging can require."""
 
     def send(
         self,
@@ -287,8 +288,8 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
         """Send a message, and for a call wait for the answer. See `BaseDriver.send`.
 
         :raises MessagingTimeout: no answer within `timeout` seconds.
-        :raises MessageUndeliverable: nobody listens, and the caller asked to be told.
-        :raises MessageTooLarge: a broker should not be asked to carry this.
+        :raises MessageUndeliverable: no server listens, and the caller set the option `at_least_once`.
+        :raises MessageTooLarge: the message exceeds the limit for casts or calls.
         """
         encoded = encode({'context': ctxt, 'message': message})
         limit = (CALL_LIMIT_BYTES if wait_for_reply else CAST_LIMIT_BYTES) + ENVELOPE_BYTES
@@ -314,11 +315,11 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
         return document['result']
 
     def send_notification(self, target: Any, ctxt: Any, message: Any, version: Any, retry: int | None = None) -> None:
-        """Send a notification; one that nobody ever listened for is dropped like any other message."""
+        """Send a notification. A topic that never had a listener drops it, as any other message."""
         self.send(target, ctxt, message, retry=retry)
 
     def listen(self, target: Any, batch_size: int, batch_timeout: Any) -> MemoryListener:
-        """Listen to a topic and, where the target names a server, to what is sent to it alone or to all servers."""
+        """Listen to a topic and, if the target names a server, to messages for that server and for all servers."""
         own = self._address(target)
         return self._subscribed(tuple({own._replace(server=None), own}), batch_size, batch_timeout)
 
@@ -327,7 +328,7 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
     ) -> MemoryListener:
         """Listen to the topics `<topic>.<priority>`.
 
-        :raises NotImplementedError: a pool was asked for.
+        :raises NotImplementedError: `pool` is set; this driver has no pools.
         """
         if pool:
             raise NotImplementedError('memory:// has no notification pools')
@@ -338,7 +339,7 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
         return self._subscribed(addresses, batch_size, batch_timeout)
 
     def cleanup(self) -> None:
-        """Nothing to close. Other drivers of this process go on using the broker."""
+        """Do nothing: other drivers of this process may still use the broker."""
 
     def _address(self, target: Any) -> Address:
         return Address(target.exchange or self._default_exchange or '', target.topic, target.server or None)
@@ -351,13 +352,13 @@ class MemoryDriver(base.BaseDriver):  # type: ignore[misc]
     def _publish(self, envelope: Envelope, options: Any) -> None:
         if not self.broker.publish(envelope) and options is not None and options.at_least_once:
             raise oslo_messaging.MessageUndeliverable(
-                'nobody listens', envelope.address.exchange, envelope.address.topic, None
+                'no server listens', envelope.address.exchange, envelope.address.topic, None
             )
 
 
 def encode(document: object) -> str:
-    """`document` as JSON text.
+    """Return `document` as JSON text.
 
-    :raises TypeError, ValueError: it is not plain JSON.
+    :raises TypeError, ValueError: `document` is not plain JSON.
     """
     return json.dumps(document, allow_nan=False)

@@ -1,12 +1,12 @@
-"""What is said on the wire: topics, versions, casts and their limits. The calls are in `convergence.rpc.operations`.
+"""Messages on the wire: topics, versions, casts and their limits. The calls are in `convergence.rpc.operations`.
 
-Casts are hints: the row is the work, a message only wakes somebody up. So they carry ids and nothing else, and are
-small. Calls of the engine come from a client and may carry a template with its files. There is one call of workers, for
-what only they can ask of services (`AskWorker`): nobody depends on its answer.
+Casts are hints: the database row holds the work, and a message only wakes a process up. Casts therefore carry ids only
+and are small. Calls of the engine come from a client and may carry a template with its files. Workers answer one call,
+`AskWorker`, because only workers can query the services behind resource types; no operation depends on its answer.
 
-What is needed and not found is refused. What is not known is ignored in a cast: a newer sender may add to a hint. In a
-call it is refused: who asks for something must not be told that it was done. A change that an older reader would not
-understand raises a version below.
+A receiver refuses a message with a missing argument. It ignores an unknown argument of a cast, because a newer sender
+may extend a hint. It refuses an unknown argument of a call, because otherwise the caller would believe that his request
+was carried out. A change that an older receiver would not understand raises a version below.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ CALL_LIMIT_BYTES = 64 * 1024 * 1024
 _KINDS: dict[str, type] = {'str': str, 'int': int, 'list[int]': list}
 
 MAX_LOGGED = 1000
-"""So many refusals are remembered: a sender that goes on inventing others must not fill the memory."""
+"""Maximum number of remembered refusals, so that a faulty sender with ever new errors cannot fill the memory."""
 _logged: set[tuple[str, str]] = set()
 
 
 def check_size(method: str, arguments: Mapping[str, object], limit_bytes: int) -> None:
-    """Refuse arguments that would make a message larger than `limit_bytes` bytes of JSON.
+    """Refuse arguments that have more than `limit_bytes` bytes as JSON.
 
-    :raises RequestLimitExceeded: they would; nothing was sent.
-    :raises Invalid: they are not plain JSON.
+    :raises RequestLimitExceeded: the arguments are too large; nothing was sent.
+    :raises Invalid: the arguments are not plain JSON.
     """
     try:
         size = len(json.dumps(arguments).encode())
@@ -60,26 +60,26 @@ def check_size(method: str, arguments: Mapping[str, object], limit_bytes: int) -
 
 
 def refuse(method: str, problem: str) -> Invalid:
-    """The error for a message that cannot be understood. Logged the first time, not for each of a flood."""
+    """Return the error for a message that this process cannot understand. Log each problem only the first time."""
     text = f'{method}: {problem}; sender and receiver may be of different versions'
     if (method, problem) not in _logged:
         if len(_logged) >= MAX_LOGGED:
             _logged.clear()
         _logged.add((method, problem))
-        LOG.warning('This process refuses a message. %s', text)
+        LOG.warning('Message refused; check that all processes have the same version: %s', text)
     return Invalid(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Base of the casts: frozen values whose fields are ids."""
+    """Base class of the casts: frozen values whose fields are ids and numbers."""
 
     METHOD: ClassVar[str]
 
     def encode(self) -> dict[str, str | int | list[int]]:
-        """The message as JSON.
+        """Return the message as JSON.
 
-        :raises RequestLimitExceeded: it has more than `CAST_LIMIT_BYTES`.
+        :raises RequestLimitExceeded: the message has more than `CAST_LIMIT_BYTES` bytes.
         """
         document = {each.name: getattr(self, each.name) for each in fields(self)}
         check_size(self.METHOD, document, CAST_LIMIT_BYTES)
@@ -87,7 +87,7 @@ class Message:
 
     @classmethod
     def decode(cls, document: Mapping[str, object]) -> Self:
-        """The message that `document` was made from, possibly by a newer version.
+        """Restore the message from `document`; a newer version may have sent it.
 
         :raises Invalid: a field is missing or of the wrong type.
         """
@@ -101,17 +101,17 @@ class Message:
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise refuse(cls.METHOD, f'{each.name} must be {kind.__name__}, not {type(value).__name__}')
             if isinstance(value, list) and not all(type(member) is int for member in value):
-                raise refuse(cls.METHOD, f'{each.name} must have nothing but numbers in it')
+                raise refuse(cls.METHOD, f'{each.name} must be a list of numbers')
             values[each.name] = value
         return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResource(Message):
-    """To one worker: this node may be ready.
+    """Notifies one worker that a node may be ready.
 
-    :param hops: how many workers without a free thread have handed that on.
-    :param project: id of the project that it is for; empty where that is not known.
+    :param hops: number of workers that forwarded the message because they had no free thread.
+    :param project: id of the project of the stack; empty if the sender does not know it.
     :param more: numbers of other nodes of the traversal that may be ready.
     """
 
@@ -126,7 +126,7 @@ class CheckResource(Message):
 
 @dataclass(frozen=True, slots=True)
 class Cancel(Message):
-    """To every worker: stop what you do for this traversal."""
+    """Requests that every worker stops its actions for a traversal."""
 
     METHOD: ClassVar[str] = 'cancel'
 
@@ -136,9 +136,9 @@ class Cancel(Message):
 
 @dataclass(frozen=True, slots=True)
 class DriftFound(Message):
-    """To one engine: an object that is to be put right was found changed, look which ones may be now.
+    """Notifies one engine that an observer found drift to repair; the engine then starts the repairs that are due.
 
-    :param stack_id: the stack of one of them.
+    :param stack_id: the stack of a drifted object.
     """
 
     METHOD: ClassVar[str] = 'drifted'
@@ -148,7 +148,7 @@ class DriftFound(Message):
 
 @dataclass(frozen=True, slots=True)
 class Settle(Message):
-    """To one engine: this traversal may have ended, look what it means for the stack."""
+    """Notifies one engine that a traversal may have ended, so that the engine settles its stack."""
 
     METHOD: ClassVar[str] = 'settle'
 
@@ -158,10 +158,10 @@ class Settle(Message):
 
 @dataclass(frozen=True, slots=True)
 class AskWorker:
-    """To any one worker: answer these questions. A call; see `convergence.resources.questions`.
+    """Call to any one worker: questions to resource types. See `convergence.resources.questions`.
 
-    :param questions: sealed, as the answer is.
-    :param limit_s: for how many seconds the caller waits; what is not known by then is not known.
+    :param questions: the questions as sealed text; the answer is sealed as well.
+    :param limit_s: seconds that the caller waits. The worker leaves out the answers that it does not have by then.
     """
 
     METHOD: ClassVar[str] = 'answer'
@@ -170,9 +170,9 @@ class AskWorker:
     limit_s: float
 
     def encode(self) -> dict[str, str | float]:
-        """The message as JSON.
+        """Return the message as JSON.
 
-        :raises RequestLimitExceeded: it has more than `CALL_LIMIT_BYTES`.
+        :raises RequestLimitExceeded: the message has more than `CALL_LIMIT_BYTES` bytes.
         """
         document: dict[str, str | float] = {'questions': self.questions, 'limit_s': self.limit_s}
         check_size(self.METHOD, document, CALL_LIMIT_BYTES)
@@ -180,13 +180,13 @@ class AskWorker:
 
     @classmethod
     def decode(cls, document: Mapping[str, object]) -> Self:
-        """The message that `document` was made from.
+        """Restore the message from `document`.
 
-        :raises Invalid: it is not just what this version knows.
+        :raises Invalid: `document` has missing, unknown or malformed arguments.
         """
         questions, limit_s = document.get('questions'), document.get('limit_s')
         if set(document) != {'questions', 'limit_s'} or not isinstance(questions, str):
-            raise refuse(cls.METHOD, 'it has other arguments')
+            raise refuse(cls.METHOD, 'it needs exactly the arguments questions and limit_s')
         if not isinstance(limit_s, int | float) or isinstance(limit_s, bool):
-            raise refuse(cls.METHOD, 'limit_s is no number')
+            raise refuse(cls.METHOD, 'limit_s must be a number')
         return cls(questions, float(limit_s))

@@ -1,4 +1,4 @@
-"""Notifications as the field's services send them: oslo.messaging has the options for drivers and topics."""
+"""Sends notifications with oslo.messaging, as OpenStack services do. oslo.messaging defines the options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SILENT = ('', 'noop')
 
 
 class _Strict(NotificationTransport):  # type: ignore[misc]
-    """Remembers what could not be sent: the drivers of notifications only log it."""
+    """Keeps the error of a failed notification: the notification drivers of oslo.messaging only log it."""
 
     def __init__(self, driver: Any) -> None:
         super().__init__(driver)
@@ -33,9 +33,9 @@ class _Strict(NotificationTransport):  # type: ignore[misc]
 
 
 class NotificationBus:
-    """Publishes what happens to stacks.
+    """Publishes notices of stacks as notifications.
 
-    :param publisher_id: who publishes it.
+    :param publisher_id: name of the sender in each notification.
     """
 
     def __init__(self, transport: NotificationTransport, publisher_id: str) -> None:
@@ -44,9 +44,10 @@ class NotificationBus:
 
     @classmethod
     def configured(cls, conf: cfg.ConfigOpts, url: str, host: str) -> Self | None:
-        """What ``[oslo_messaging_notifications]`` says; None where no driver is set.
+        """Return the bus that ``[oslo_messaging_notifications]`` configures; None if no driver is set.
 
-        :param url: of the broker, where that section names no other.
+        :param url: address of the broker, used if that section sets none.
+        :param host: name of this machine, a part of the publisher id.
         :raises ConfigurationError: the address of the broker is wrong.
         """
         if not is_configured(conf):
@@ -60,14 +61,14 @@ class NotificationBus:
                 transport = oslo_messaging.get_notification_transport(conf, parsed)
         except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
             raise ConfigurationError(
-                f'[{GROUP}] transport_url: it cannot be used; it looks like rabbit://user:password@host:5672/'
+                f'[{GROUP}] transport_url: the URL is not valid; write it as rabbit://user:password@host:5672/'
             ) from None
         return cls(transport, f'{SERVICE}.{host}')
 
     def tell(self, notice: StackNotice) -> None:
         """Publish a notification.
 
-        :raises MessagingUnavailable: the broker has not taken it.
+        :raises MessagingUnavailable: the broker did not accept it.
         """
         self._transport.error = None
         publish = self._notifier.error if notice.kind is NoticeKind.ERROR else self._notifier.info
@@ -78,12 +79,12 @@ class NotificationBus:
             )
 
     def close(self) -> None:
-        """Give back the connection."""
+        """Close the connection."""
         self._transport.cleanup()
 
 
 def is_configured(conf: cfg.ConfigOpts) -> bool:
-    """Whether notifications are sent at all."""
+    """Return True if the configuration sets a driver that sends notifications."""
     for group, options in oslo_messaging.opts.list_opts():
         if group == GROUP:
             conf.register_opts(options, group)

@@ -1,4 +1,4 @@
-"""The operations of `convergence.rpc.engine_api` as data: how their arguments travel, and what is refused."""
+"""The operations of `convergence.rpc.engine_api` as data: encodes, decodes and checks their arguments."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from convergence.rpc.messages import CALL_LIMIT_BYTES, check_size, refuse
 class EngineOperation:
     """A call that an engine answers.
 
-    :param required: arguments without which the call is refused.
-    :param optional: arguments that are handed on when they are there.
-    :param query: for operations with many filters: the engine gets them as one value of this type, called `query`.
-    :param since: the engine version that introduced it; what a caller asks for.
-    :param about: what it does or answers, in a sentence.
+    :param required: names of the arguments that a call must contain.
+    :param optional: names of the arguments that a call may contain.
+    :param query: type of the argument `query`, into which the engine collects the filters; None: no filters.
+    :param since: version of the engine's interface that introduced the operation; a caller requires it.
+    :param about: description of the operation: the docstring of its method.
     """
 
     name: str
@@ -38,14 +38,14 @@ class EngineOperation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All arguments, in the order in which a caller may give them without their names."""
+        """The names of all arguments, in the order of positional arguments."""
         return (*self.required, *self.optional, *(('query',) if self.query is not None else ()))
 
     def encode(self, arguments: Mapping[str, Any], limit_bytes: int = CALL_LIMIT_BYTES) -> dict[str, Any]:
-        """The arguments as JSON, without those that are None. A query becomes its fields.
+        """Return the arguments as JSON. Omits optional arguments that are None, and spreads a query into its fields.
 
-        :raises RequestLimitExceeded: more than `limit_bytes`.
-        :raises Invalid: they are not plain JSON, or not the arguments of this operation.
+        :raises RequestLimitExceeded: the arguments have more than `limit_bytes` bytes.
+        :raises Invalid: the arguments are not plain JSON, or the operation has no such argument.
         """
         document = dict(arguments)
         query = document.pop('query', None)
@@ -59,9 +59,10 @@ class EngineOperation:
         return document
 
     def decode(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments for the engine's method.
+        """Return the arguments for the engine's method.
 
-        :raises Invalid: a required argument is missing, or one is unknown: left out, it would be promised and not done.
+        :raises Invalid: a required argument is missing, or an argument is unknown. An engine that ignored it would
+            report success for a request that it had not carried out in full.
         """
         unknown = sorted(set(document) - {*self.required, *self.optional, *self._query_names})
         if unknown:
@@ -76,7 +77,7 @@ class EngineOperation:
 
 
 def _derived(name: str, method: Callable[..., Any]) -> EngineOperation:
-    """The operation that a method of `EngineApi` declares."""
+    """Derive the operation from its method of `EngineApi`."""
     parameters = list(signature(method).parameters.values())[2:]  # without self and context
     query = get_type_hints(method).get('query')
     kinds = [kind for kind in get_args(query) if kind is not NoneType]
@@ -92,4 +93,4 @@ def _derived(name: str, method: Callable[..., Any]) -> EngineOperation:
 OPERATIONS: Mapping[str, EngineOperation] = {
     name: _derived(name, method) for name, method in vars(EngineApi).items() if hasattr(method, 'is_operation')
 }
-"""Every call that an engine answers, by name. Nothing else of the service object can be reached."""
+"""Every call that an engine answers, by name. Callers cannot reach other methods of the service object."""

@@ -1,12 +1,15 @@
-"""Where the questions of other processes arrive.
+"""Servers that receive the messages of other processes and call their handlers.
 
-What oslo.messaging does with a message, measured: it acknowledges *before* it hands the message on, and takes
-everything that the broker has, however many threads are busy. A message in the memory of a killed process is lost, and
-one server may sit on the work of all. So the guarantee is the row and the sweeper; the engine keeps only a window of
-casts outstanding; a handler of checks does not wait, so that what waits for a thread does so where the worker can take
-it back; and a worker that is told to stop gives back the checks that it has not begun.
+Measured behaviour of oslo.messaging: it acknowledges a message *before* it calls the handler, and it fetches all
+messages from the broker even if every thread is busy. A killed process therefore loses the messages in its memory, and
+one server may hold the work of all. The design answers this as follows:
 
-Each server has threads of its own: a cancel is heard while every thread of the checks is busy.
+* The row and the sweeper guarantee the work; a message is only a hint.
+* The engine sends only a window of casts at a time.
+* A handler of checks does not wait. Nodes that need a thread wait in the worker, which can release them.
+* A worker that stops returns the checks that it has not begun.
+
+Each server has threads of its own, so that a worker receives a cancel while every thread of the checks is busy.
 """
 
 from __future__ import annotations
@@ -38,31 +41,31 @@ _WAKE_AGAIN_S = 0.05
 
 
 class CheckHandler(Protocol):
-    """What a worker does with a check."""
+    """The handler of checks in a worker."""
 
     def check_resource(self, context: RequestContext, traversal_id: str, node: int, hops: int) -> object:
-        """Have the node looked at, on behalf of `convergence.rpc.shares.beneficiary`.
+        """Start the check of a node, for the project that `convergence.rpc.shares.beneficiary` names.
 
-        Must not wait for that: what waits for a thread must not wait in the server.
+        Must not wait until the check has ended: it would block a thread of the server.
         """
 
 
 class CancelHandler(Protocol):
-    """What a worker does with a cancel."""
+    """The handler of cancels in a worker."""
 
     def cancel(self, context: RequestContext, stack_id: str, traversal_id: str) -> object:
-        """Stop what runs here for the traversal. Must not wait for it to end."""
+        """Stop the actions of this process for the traversal. Must not wait for their end."""
 
 
 class QuestionHandler(Protocol):
-    """What a worker does with questions."""
+    """The handler of questions in a worker."""
 
     def answer(self, context: RequestContext, questions: str, limit_s: float) -> str:
-        """The answer, after `limit_s` seconds at the latest."""
+        """Return the answer within `limit_s` seconds."""
 
 
 class Exposed:
-    """A method that may be called from outside."""
+    """A method that other processes may call."""
 
     exposed = True
 
@@ -74,7 +77,7 @@ class Exposed:
 
 
 class Endpoint:
-    """The methods that a server offers, by name, and the newest version that it understands."""
+    """The methods of a server by name, and the newest version of the interface that it understands."""
 
     def __init__(self, version: str, methods: Mapping[str, Callable[[RequestContext, dict[str, Any]], Any]]) -> None:
         self.target = oslo_messaging.Target(version=version)
@@ -83,10 +86,10 @@ class Endpoint:
 
 
 class RpcServer:
-    """Base of the servers: `start`, then `stop`, then `wait`.
+    """Base class of the servers. Call `start`, then `stop`, then `wait`.
 
-    :param host_id: names this process among those that listen to the topic.
-    :param threads: how many messages are worked on at a time.
+    :param host_id: identifies this process among all processes that listen to the topic.
+    :param threads: maximum number of messages that are handled at the same time.
     """
 
     def __init__(self, transport: Transport, topic: str, host_id: str, endpoint: Endpoint, threads: int) -> None:
@@ -108,31 +111,31 @@ class RpcServer:
         self._started = True
 
     def stop(self) -> None:
-        """Take no more messages from the broker. What was taken is still worked on; see `wait`."""
+        """Fetch no more messages from the broker. Handlers of fetched messages still run; see `wait`."""
         listener = self._server.listener
         if listener is None:  # never started, or stopped before
             return
         receive = listener.on_incoming_callback
 
         def pass_on(incoming: Any) -> None:
-            if incoming[0].message.get('method') != WAKE:  # for that no thread is begun any more
+            if incoming[0].message.get('method') != WAKE:  # it carries no work, so it needs no thread
                 receive(incoming)
 
         listener.on_incoming_callback = pass_on
         with self._awake():
             self._server.stop()
-        # oslo.messaging would close it at the end of `wait`. Until then the broker goes on sending us what we no longer
-        # read, and it would be lost with the connection.
+        # oslo.messaging closes the listener at the end of `wait`. Until then the broker would send further messages
+        # that this server no longer reads, and they would be lost with the connection.
         listener.cleanup()
         self._server.listener = None
-        # What arrived while it was being closed is acknowledged too, but oslo.messaging does not look any more.
+        # Messages that arrived during the close are acknowledged, but oslo.messaging does not poll for them any more.
         rest = getattr(listener, '_poll_style_listener', None)
         while rest is not None and (incoming := rest.poll()):
             pass_on(incoming)
 
     @contextmanager
     def _awake(self) -> Iterator[None]:
-        """Meanwhile the listener looks up again and again: oslo.messaging waits for it to do so by itself."""
+        """Wake the listener repeatedly during the block: otherwise a stop waits until its next poll, some seconds."""
         over = ThreadEvent()
 
         def wake() -> None:
@@ -146,7 +149,7 @@ class RpcServer:
             over.set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """After `stop`: wait for the work to end. False when it had not within `timeout_s` seconds."""
+        """Wait after `stop` until the running handlers have ended. Return False if `timeout_s` seconds pass first."""
         if not self._started:
             return True
         ended = ThreadEvent()
@@ -162,7 +165,12 @@ class RpcServer:
 
 
 class Drain(StrEnum):
-    """What a worker server does with a check that it took from the broker."""
+    """The treatment of a check that a worker server has fetched from the broker.
+
+    * WORK: call the handler.
+    * HOLD: keep the check until the server has left its queue.
+    * GIVE_BACK: send the check to the other workers.
+    """
 
     WORK = 'WORK'
     HOLD = 'HOLD'
@@ -170,7 +178,7 @@ class Drain(StrEnum):
 
 
 class WorkerServer(RpcServer):
-    """Receives checks. A failing handler is logged; the node stays `READY` and the sweeper tries again."""
+    """Receives checks. The server logs the error of a failing handler; the node stays `READY`, the sweeper retries."""
 
     def __init__(self, transport: Transport, host_id: str, handler: CheckHandler, *, threads: int = 2) -> None:
         endpoint = Endpoint(messages.WORKER_VERSION, {CheckResource.METHOD: self._check})
@@ -183,12 +191,12 @@ class WorkerServer(RpcServer):
 
     @override
     def stop(self) -> None:
-        """Take no more checks, and give those that were taken but not begun to the other workers."""
+        """Fetch no more checks, and send the fetched checks that have not begun to the other workers."""
         with self._lock:
             self._drain = Drain.HOLD
         super().stop()
         with self._lock:
-            # Not before the queue was left: they would come straight back.
+            # Only after the server has left the queue: before, it would receive the same checks again.
             self._drain = Drain.GIVE_BACK
             held, self._held = self._held, []
         for message, context in held:
@@ -208,7 +216,7 @@ class WorkerServer(RpcServer):
                     for node in (message.node, *message.more):
                         self._handler.check_resource(context, message.traversal_id, node, message.hops)
             except Exception:
-                LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
+                LOG.exception('%s: %s failed; the sweeper dispatches its nodes again', self._name, message)
 
     def _give_back(self, message: CheckResource, context: RequestContext) -> None:
         with on_behalf_of(message.project):
@@ -217,7 +225,7 @@ class WorkerServer(RpcServer):
 
 
 class CancelServer(RpcServer):
-    """Receives cancels, which go to every worker. Its threads are its own, so a busy worker hears them too."""
+    """Receives cancels, which every worker gets. It has threads of its own, so a busy worker receives them too."""
 
     def __init__(self, transport: Transport, host_id: str, handler: CancelHandler, *, threads: int = 2) -> None:
         endpoint = Endpoint(messages.CANCEL_VERSION, {Cancel.METHOD: self._cancel})
@@ -229,13 +237,13 @@ class CancelServer(RpcServer):
         try:
             self._handler.cancel(context, message.stack_id, message.traversal_id)
         except Exception:
-            LOG.exception('%s: %s failed, the heartbeat will notice the work that is left', self._name, message)
+            LOG.exception('%s: %s failed; the next heartbeat stops the remaining actions', self._name, message)
 
 
 class QuestionServer(RpcServer):
-    """Receives questions, each of which goes to any one worker. Its threads are its own: they wait for resource types.
+    """Receives questions; any one worker gets each of them. It has threads of its own, which wait for resource types.
 
-    What goes wrong with an answer is told in the log of this process, and to nobody else.
+    The log of this process records failures; the caller receives only a general error.
     """
 
     def __init__(self, transport: Transport, host_id: str, handler: QuestionHandler, *, threads: int = 8) -> None:
@@ -248,32 +256,32 @@ class QuestionServer(RpcServer):
             message = AskWorker.decode(document)
             return self._handler.answer(context, message.questions, message.limit_s)
         except errors.ConvergenceError as error:
-            LOG.warning('%s: a question gets no answer: %s', self._name, error)
+            LOG.warning('%s: question not answered; the preview that asked it contains less: %s', self._name, error)
             raise _expected(_plain(error)) from None
         except Exception:
-            LOG.exception('%s: a question gets no answer, request %s', self._name, context.request_id)
-            raise _expected(errors.ConvergenceError('the worker that was asked has failed; its log says why')) from None
+            LOG.exception('%s: question not answered, request %s', self._name, context.request_id)
+            raise _expected(errors.ConvergenceError('the worker failed to answer; see its log')) from None
 
 
 class EngineNotices(Protocol):
-    """The methods of an engine that casts reach. Calls reach its operations by name."""
+    """The methods of an engine that handle casts. The server finds the methods for calls by name."""
 
     def settle(self, context: object, stack_id: str, traversal_id: str) -> None:
-        """A traversal has failed: fail its stack, or roll it back."""
+        """Settle the stack of a failed traversal: fail it or roll it back."""
 
     def drifted(self, context: object, stack_id: str) -> None:
-        """An observer has found drift that needs a repair."""
+        """Start the repair of drift that an observer found."""
 
 
 class EngineServer(RpcServer):
     """Answers each of `convergence.rpc.operations.OPERATIONS` with the method of `service` that has its name.
 
-    An operation gets the context and its arguments by name: those the caller gave, so the method has defaults for the
-    optional ones. `list_stacks`, `count_stacks` and `list_events` get their filters as one value called `query`.
-    Operations without a method are refused as `NotOffered`; other methods cannot be reached.
+    A method gets the context, and by name the arguments that the caller set; so it needs defaults for the optional
+    ones. `list_stacks`, `count_stacks` and `list_events` get their filters as one value called `query`. The server
+    refuses an operation without a method as `NotOffered`. Callers cannot reach other methods.
 
-    Errors of `convergence.errors` go to the caller without a trace in the log. Any other is a fault of ours: it is
-    logged, and the caller is told where to look, not what the trace says.
+    Errors of `convergence.errors` go to the caller and not to the log. Any other error is a fault of the program: the
+    server logs it with its traceback, and the caller gets an error that refers to the log.
     """
 
     def __init__(self, transport: Transport, host_id: str, service: EngineNotices, *, threads: int = 16) -> None:
@@ -290,25 +298,25 @@ class EngineServer(RpcServer):
 
     @override
     def stop(self) -> None:
-        """Take no more requests, now or later."""
+        """Accept no more requests; a later `resume` has no effect."""
         with self._pausing:
             self._paused = False
             super().stop()
 
     def pause(self) -> None:
-        """Take no more requests until `resume`; other engines do. Those that were taken are still answered."""
+        """Accept no more requests until `resume`. Other engines accept them; accepted requests still get answers."""
         with self._pausing:
             if self._paused or self._server.listener is None:
                 return
-            LOG.warning('%s: takes no more requests until the database is back', self._name)
+            LOG.warning('%s: accepting no requests until the database answers again', self._name)
             super().stop()
             self._paused = True
             start_thread(f'{self._name}:paused', self._server.wait)
 
     def resume(self) -> None:
-        """After `pause`: take requests again. Else nothing happens.
+        """Accept requests again after `pause`; without a pause, do nothing.
 
-        :raises MessagingUnavailable: the broker does not answer; it is still paused then.
+        :raises MessagingUnavailable: the broker does not answer; the server stays paused.
         """
         with self._pausing:
             if not self._paused:
@@ -316,11 +324,11 @@ class EngineServer(RpcServer):
             self._server = self._make()
             self.start()
             self._paused = False
-            LOG.info('%s: takes requests again', self._name)
+            LOG.info('%s: accepting requests again', self._name)
 
     @property
     def busy(self) -> int:
-        """How many requests are being answered."""
+        """The number of requests in progress."""
         with self._lock:
             return self._busy
 
@@ -340,7 +348,7 @@ class EngineServer(RpcServer):
                 raise _expected(_plain(error)) from None
             except Exception:
                 LOG.exception('%s failed, request %s', operation.name, context.request_id)
-                text = f'{operation.name} failed in the engine; its log says why, look for {context.request_id}'
+                text = f'{operation.name} failed in the engine; search its log for {context.request_id}'
                 raise _expected(errors.ConvergenceError(text)) from None
 
         return serve
@@ -360,22 +368,22 @@ class EngineServer(RpcServer):
         try:
             self._service.settle(context, message.stack_id, message.traversal_id)
         except Exception:
-            LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
+            LOG.exception('%s: %s failed; the sweeper settles the stack', self._name, message)
 
     def _drifted(self, context: RequestContext, document: dict[str, Any]) -> None:
         message = DriftFound.decode(document)
         try:
             self._service.drifted(context, message.stack_id)
         except errors.DatabaseUnavailable as error:
-            LOG.info('%s: %s is left to the sweeper: %s', self._name, message, error)
+            LOG.info('%s: %s skipped, the sweeper repairs the drift later: %s', self._name, message, error)
         except Exception:
-            LOG.exception('%s: %s failed, the sweeper will repeat it', self._name, message)
+            LOG.exception('%s: %s failed; the sweeper repairs the drift later', self._name, message)
 
 
 def _plain(error: errors.ConvergenceError) -> errors.ConvergenceError:
-    """The error as the nearest class of `convergence.errors`: one that the other side knows and can make again.
+    """Return the error as the nearest class of `convergence.errors`, which the caller knows and can build again.
 
-    What has been masked while the request was served (see `convergence.logs.masking`) is masked in it.
+    Masks the secrets that the request used (see `convergence.logs.masking`).
     """
     kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
     kwargs = {name: logs.masked_within(value) for name, value in error.kwargs.items()}
@@ -384,7 +392,7 @@ def _plain(error: errors.ConvergenceError) -> errors.ConvergenceError:
 
 
 def _expected(error: errors.ConvergenceError) -> Exception:
-    """`error` for oslo.messaging to send on: without writing a trace to the log, and without sending one."""
+    """Wrap `error` so that oslo.messaging sends it to the caller without a traceback, and logs none."""
     expected: Exception = oslo_messaging.ExpectedException()
     expected.exc_info = (type(error), error, None)  # type: ignore[attr-defined]
     return expected

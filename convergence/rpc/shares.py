@@ -1,7 +1,7 @@
-"""On whose behalf workers are told of nodes: a worker shares its threads among projects.
+"""The project that the messages to workers belong to: a worker shares its threads fairly among projects.
 
-It is told with the message, and handed on by whoever does something about it. Where nobody knows, a stack stands for
-itself.
+Messages carry the id of the project, and a worker that handles one uses it for the messages it sends. If the project is
+unknown, the worker counts each stack as a project of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _project: ContextVar[str] = ContextVar('convergence_share', default='')
 
 @contextmanager
 def on_behalf_of(project_id: str) -> Iterator[None]:
-    """Whatever is told to workers inside the block, in this thread, is for that project."""
+    """Set the project of all messages to workers that this thread sends inside the block."""
     token = _project.set(project_id)
     try:
         yield
@@ -24,5 +24,5 @@ def on_behalf_of(project_id: str) -> Iterator[None]:
 
 
 def beneficiary() -> str:
-    """The id of the project for which something is told here and now; empty where nobody has said it."""
+    """Return the id of the project that `on_behalf_of` set for this thread; empty if none is set."""
     return _project.get()

@@ -1,7 +1,7 @@
 """The connection to the message broker.
 
-`connect` makes it, once per process and after any fork. `memory://` needs no broker and reaches no further than the
-process; `rabbit://user:password@host:5672/` is for several processes.
+`connect` opens it, once per process and after any fork. `memory://` needs no broker and works within one process only;
+`rabbit://user:password@host:5672/` connects several processes.
 """
 
 from __future__ import annotations
@@ -32,47 +32,48 @@ LOG = logging.getLogger(__name__)
 MEMORY_URL = 'memory://'
 CALL_TIMEOUT_S = 60.0
 PAUSE_S = 5.0
-"""After a failed cast, how long casts are not even tried. Bounds how many threads a dead broker can hold."""
+"""Seconds after a failed cast in which casts fail without an attempt. Limits the threads that a dead broker blocks."""
 
 _RETRIES = 1
-"""One: a connection that the broker has closed is found out by using it, the second try opens a new one."""
+"""Retries of a cast. The first attempt notices a connection that the broker has closed; the retry opens another."""
 
 _RABBIT_DEFAULTS = {
-    # A dead broker or link is noticed in half a minute; this is also the longest that a publish may block.
+    # The driver detects a dead broker or link after this time; a publish may block for at most the same time.
     'heartbeat_timeout_threshold': 30,
-    # A listener without messages looks up this often in that time, every 3 s. One that is to stop is woken.
+    # A listener without messages checks its state this often in that time, every 3 s. A stop wakes it.
     'heartbeat_rate': 5,
-    # Come back soon after an outage: hints that get lost meanwhile cost latency.
+    # Reconnect soon after an outage: every hint lost meanwhile delays its node until the sweeper dispatches it.
     'kombu_reconnect_delay': 0.2,
     'rabbit_retry_backoff': 1,
     'rabbit_interval_max': 5,
-    # An answer to a caller that is gone must not hold a server thread for a minute.
+    # An answer to a caller that has ended must not block a server thread for a minute.
     'kombu_missing_consumer_retry_timeout': 5,
-    # Fanout and reply queues of dead processes vanish; a living process makes its own again.
+    # The broker deletes fanout and reply queues of dead processes; a living process creates its own again.
     'rabbit_transient_queues_ttl': 600,
 }
 
 LOOKS_UP_AFTER_S = 0.2
-"""Seconds after a message until a listener of the RabbitMQ driver looks up from its queue; the next are twice as many.
+"""Seconds that a listener of the RabbitMQ driver waits at first after a message; each further wait is twice as long.
 
-By itself it begins with a millisecond, and so looks up ten times in the second after a message: other threads may want
-acknowledgements sent. Of ours none does, as what is called is acknowledged where it arrives. But each time takes the
-interpreter's lock from the threads that work, several times over: under load that costs a tenth of a process.
+The driver's default begins with a millisecond, so a listener wakes ten times in the second after a message, to send
+acknowledgements for other threads. Convergence has no such threads: it acknowledges a message where it arrives. Each
+wake-up takes the interpreter's lock from working threads several times; under load that costs a tenth of a process.
 """
 
 WAKE = 'wake'
-"""Method of the messages that mean nothing; see `Transport.wake`."""
+"""Method of the messages that only wake a listener; see `Transport.wake`."""
 
 _REFUSED = ('AccessRefused', 'NotAllowed', 'AuthenticationFailure')
-"""Errors of the AMQP libraries that no repetition will cure."""
+"""Errors of the AMQP libraries that a retry cannot cure."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerHealth:
-    """Does the broker answer?
+    """The state of the connection to the broker.
 
+    :param available: True if the broker answers.
     :param where: the broker's address, without user and password.
-    :param problem: one line, empty when the broker answers.
+    :param problem: the error in one line, empty if the broker answers.
     """
 
     available: bool
@@ -81,7 +82,7 @@ class BrokerHealth:
 
 
 class Outage:
-    """Remembers that the broker is away: logs its beginning and its end once, and spares casts the waiting."""
+    """Tracks outages of the broker: logs the begin and the end of each once, and lets casts fail at once meanwhile."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -90,55 +91,55 @@ class Outage:
         self._until: float | None = None
 
     def pausing(self) -> bool:
-        """Did a cast fail a moment ago? Then the next one is given up at once."""
+        """Return True if a cast failed within the last `PAUSE_S` seconds, so the next one fails without an attempt."""
         with self._lock:
             waiting = self._until is not None and time.monotonic() < self._until
             self._lost += waiting
             return waiting
 
     def over(self) -> bool:
-        """Has nothing failed, or been sent since?"""
+        """Return True if the last cast succeeded, or there was none."""
         with self._lock:
             return self._until is None
 
     def begin(self, problem: str) -> None:
-        """A cast could not be sent."""
+        """Note that a cast failed, and log the first failure."""
         with self._lock:
             first = self._until is None
             self._until = time.monotonic() + PAUSE_S
             self._lost += 1
         if first:
             LOG.warning(
-                '%s Wake-up messages are lost until it is back; what they were about waits for the sweeper.', problem
+                '%s Messages to workers are lost until it answers; the sweeper dispatches their nodes later.', problem
             )
 
     def end(self) -> None:
-        """A cast was sent."""
+        """Note that a cast succeeded, and log the end of an outage."""
         if self._until is None:
             return
         with self._lock:
             lost, self._lost, self._until = self._lost, 0, None
-        LOG.info('The message broker at %s is back; %d wake-up messages were lost.', self._where, lost)
+        LOG.info('The message broker at %s answers again; %d messages to workers were lost.', self._where, lost)
 
 
 class _Woken:
-    """Takes what `Transport.wake` sends."""
+    """Receives the messages of `Transport.wake`."""
 
     target = oslo_messaging.Target(namespace=WAKE)
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
     def wake(self, context: object) -> None:
-        """Nothing: what there is to be seen the server sees for itself."""
+        """Do nothing: the arrival of the message has already woken the listener."""
 
 
 class Transport:
-    """What clients and servers send through.
+    """The connection that the clients and servers of a process share.
 
     :ivar where: the broker's address, without user and password.
-    :ivar around_send: called instead of sending a cast, with what sends it and its method: the test run has failpoints
-        there.
-    :param prefix: first part of every topic; installations that share a broker have different ones.
-    :param call_timeout_s: how long a call waits for its answer.
+    :ivar around_send: called for each cast with the function that sends it and its method; None: casts are sent
+        directly. Tests inject failures here.
+    :param prefix: first part of every topic; installations that share a broker have different prefixes.
+    :param call_timeout_s: seconds that a call waits for its answer.
     """
 
     def __init__(self, driver_transport: Any, url: Any, prefix: str, call_timeout_s: float) -> None:
@@ -153,7 +154,7 @@ class Transport:
         self._may_call = False
 
     def server(self, topic: str, server: str, endpoint: object) -> oslo_messaging.MessageHandlingServer:
-        """An oslo.messaging server for the exposed methods of `endpoint`, not started."""
+        """Return an oslo.messaging server for the exposed methods of `endpoint`, not started."""
         return oslo_messaging.get_rpc_server(
             self._transport,
             self._target(topic, server=server),
@@ -163,7 +164,7 @@ class Transport:
         )
 
     def client(self, topic: str, version: str, version_cap: str | None = None) -> oslo_messaging.RPCClient:
-        """An oslo.messaging client for a topic."""
+        """Return an oslo.messaging client for a topic."""
         return oslo_messaging.get_rpc_client(
             self._transport,
             self._target(topic, version=version),
@@ -171,7 +172,7 @@ class Transport:
             version_cap=version_cap,
             serializer=ContextSerializer(),
             retry=_RETRIES,
-            # Only calls are told that nobody listens. A cast is a hint: lost is lost.
+            # Only calls fail if no server listens. A cast is a hint, and the sweeper replaces a lost one.
             transport_options=oslo_messaging.TransportOptions(at_least_once=False),
         )
 
@@ -183,16 +184,16 @@ class Transport:
             self.around_send(send, method)
 
     def ping(self) -> None:
-        """Reach the broker once, without retrying.
+        """Contact the broker once, without a retry.
 
-        :raises MessagingUnavailable: it does not answer, or refuses us. One line that names it.
+        :raises MessagingUnavailable: the broker does not answer or refuses the connection; the text is one line.
         """
         error = self.reach()
         if error is not None:
             raise self.unavailable(error)
 
     def reach(self) -> Exception | None:
-        """Reach the broker once, without retrying. The driver's own error when it cannot be reached."""
+        """Contact the broker once, without a retry. Return the driver's error, or None if the broker answers."""
         client = oslo_messaging.get_rpc_client(self._transport, self._target('ping'), retry=0)
         try:
             client.cast({}, 'ping')
@@ -201,14 +202,14 @@ class Transport:
         return None
 
     def wake(self, topic: str, server: str) -> None:
-        """Send a server what means nothing: it looks up when it comes, and else every few seconds. Raises nothing."""
+        """Send an empty message to a server, so that its listener wakes at once. Raises nothing."""
         target = self._target(topic, server=server, namespace=WAKE)
         client = oslo_messaging.get_rpc_client(self._transport, target, retry=0)
         with contextlib.suppress(Exception):
             client.cast({}, WAKE)
 
     def health(self) -> BrokerHealth:
-        """Ask the broker and say how it is. Never raises for a broker that is away."""
+        """Contact the broker and return its state. Raises nothing if the broker does not answer."""
         try:
             self.ping()
         except MessagingUnavailable as error:
@@ -216,11 +217,11 @@ class Transport:
         return BrokerHealth(True, self.where)
 
     def prepare_call(self) -> None:
-        """Before the first call: make sure that the broker is there.
+        """Contact the broker before the first call of the process.
 
-        The AMQP driver opens the connection for answers with the first call, and would retry that for ever.
+        With the first call the AMQP driver opens the connection for answers, and it would retry that without end.
 
-        :raises MessagingUnavailable: it does not answer.
+        :raises MessagingUnavailable: the broker does not answer.
         """
         with self._first_call:
             if not self._may_call:
@@ -228,7 +229,7 @@ class Transport:
                 self._may_call = True
 
     def unavailable(self, error: Exception) -> MessagingUnavailable:
-        """`error`, said so that an operator knows what to do and no password is shown."""
+        """Return `error` as an error with a remedy for the operator and without passwords."""
         problem = ' '.join(str(error).split()) or type(error).__name__
         for secret in self._secrets:
             problem = problem.replace(secret, '***')
@@ -258,15 +259,15 @@ def connect(
     attempts: int = 5,
     lock_directory: Path | None = None,
 ) -> Transport:
-    """Connect to the message broker; tries `attempts` times, about ten seconds by default.
+    """Connect to the message broker. Tries up to `attempts` times, for about ten seconds by default.
 
-    :param prefix: first part of every topic; None: the option ``control_exchange`` of oslo.messaging, by default
-        ``convergence``. Installations that share a virtual host need different ones.
-    :param lock_directory: for the files by which processes of this machine agree on names of queues; only needed, and
-        made, with the option ``use_queue_manager`` of the RabbitMQ driver.
     :param conf: the process's global `oslo_config.cfg.CONF`; oslo.messaging fails with any other.
+    :param prefix: first part of every topic; None: the option ``control_exchange`` of oslo.messaging, by default
+        ``convergence``. Installations that share a virtual host need different prefixes.
+    :param lock_directory: directory of the lock files with which the processes of this machine agree on names of
+        queues. Used, and created, only with the option ``use_queue_manager`` of the RabbitMQ driver.
     :raises ConfigurationError: the URL is wrong, or its driver is not installed.
-    :raises MessagingUnavailable: the broker did not answer any time, or it refuses us (then it is asked only once).
+    :raises MessagingUnavailable: the broker answered no attempt, or it refused the connection (then without a retry).
     """
     if conf is not cfg.CONF:
         raise ConfigurationError('connect needs the global oslo_config.cfg.CONF: oslo.messaging uses it in any case')
@@ -291,7 +292,7 @@ def connect(
 
 
 def hosts(conf: cfg.ConfigOpts, url: str) -> list[str]:
-    """The URL of each host that `url` names, by itself."""
+    """Return one URL per host that `url` names."""
     parsed = oslo_messaging.TransportURL.parse(conf, url)
     return [
         str(
@@ -304,40 +305,40 @@ def hosts(conf: cfg.ConfigOpts, url: str) -> list[str]:
 
 
 def refused(error: Exception) -> bool:
-    """Did the broker answer that it does not want us? Then repeating is of no use."""
+    """Return True if the broker answered and refused the connection; a retry would fail again."""
     return type(error).__name__ in _REFUSED
 
 
 def describe_failure(transport: Transport, error: Exception, what: str) -> ConvergenceError:
-    """The error that the caller of a remote operation sees, for a failure that is not the operation's own.
+    """Return the error for the caller of a remote operation, for a failure of the messaging, not of the operation.
 
-    :param what: the operation's name.
+    :param what: name of the operation.
     """
     if isinstance(error, oslo_messaging.MessagingTimeout):
         return NoAnswer(
             f'{what}: no engine answered within {transport.call_timeout_s:g} s. '
-            'It may still be carried out: look before you repeat it.'
+            'The engine may still carry it out; check the result before you repeat it.'
         )
     if isinstance(error, oslo_messaging.MessageUndeliverable):
         return MessagingUnavailable(
-            f'{what}: no engine is listening at {transport.where}. Start convergence-engine and ask again.'
+            f'{what}: no engine is listening at {transport.where}. Start convergence-engine and repeat the request.'
         )
     if isinstance(error, RPCVersionCapError):
         return OperatorError(f'{what}: the configured version cap {error.version_cap} is too low for it, raise the cap')
     if isinstance(error, oslo_messaging.RemoteError):
         if error.exc_type in ('NoSuchMethod', 'UnsupportedVersion'):
             return OperatorError(
-                f'{what}: the engine does not know it, it is older than its caller; upgrade engines first'
+                f'{what}: the engine does not know this operation, it is older than its caller; upgrade engines first'
             )
-        return ConvergenceError(f'{what} failed in the engine ({error.exc_type}); its log says why')
+        return ConvergenceError(f'{what} failed in the engine ({error.exc_type}); see its log')
     if isinstance(error, ValueError | TypeError):
-        # What the libraries of brokers raise is of other classes: this is said of a message that could not be made.
+        # The broker libraries raise other classes; these two come from the encoding of the message.
         return ConvergenceError(f'{what}: its arguments or its answer cannot be sent as JSON: {error}')
     return NoAnswer(f'{what}: {transport.unavailable(error)}')
 
 
 def address(url: Any) -> str:
-    """A parsed transport URL as text, without users and passwords."""
+    """Return a parsed transport URL as text, without users and passwords."""
     hosts = ','.join(f'{host.hostname or "localhost"}{f":{host.port}" if host.port else ""}' for host in url.hosts)
     return f'{url.transport}://{hosts}/{url.virtual_host or ""}'
 
@@ -347,27 +348,27 @@ def _load(conf: cfg.ConfigOpts, url: str, prefix: str) -> tuple[Any, Any]:
     try:
         parsed = oslo_messaging.TransportURL.parse(conf, url)
         if parsed.transport == 'memory':
-            # Known without asking the metadata of installed packages: so a plain checkout works.
+            # Not loaded by entry point, so that a checkout works without an installation.
             return parsed, RPCTransport(MemoryDriver(conf, parsed, prefix, allowed))
         amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = LOOKS_UP_AFTER_S
         return parsed, oslo_messaging.get_rpc_transport(conf, parsed, allowed_remote_exmods=allowed)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure, ValueError):
         scheme = url.partition(':')[0] if isinstance(url, str) and ':' in url else 'none'
         raise ConfigurationError(
-            f'[transport] url: it cannot be used (scheme: {scheme}); '
-            'it looks like rabbit://user:password@host:5672/, or memory:// for a single process'
+            f'[transport] url: the URL is not valid (scheme: {scheme}); '
+            'write it as rabbit://user:password@host:5672/, or memory:// for a single process'
         ) from None
 
 
 def _keep_locks_in(conf: cfg.ConfigOpts, directory: Path) -> None:
-    """Unless the configuration says where."""
+    """Set the directory of the lock files, unless the configuration sets one, and create it."""
     conf.import_opt('lock_path', 'oslo_concurrency.lockutils', group='oslo_concurrency')
     conf.set_default('lock_path', str(directory), group='oslo_concurrency')
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise ConfigurationError(
-            f'[oslo_messaging_rabbit] use_queue_manager needs a directory for locks, and {directory} cannot be made: '
+            f'[oslo_messaging_rabbit] use_queue_manager needs a directory for locks, but cannot create {directory}: '
             f'{error.strerror}. Set state_dir, or [oslo_concurrency] lock_path.'
         ) from error
 

@@ -581,17 +581,23 @@ MUTANTS = (
     ),
     Mutant(
         'what a replaced row was built on by something that goes is not foreseen',
-        (Edit(f'{GRAPH}:_foreseen', 'goes = [row for row in existing.values() if row.id not in chosen]', 'goes = []'),),
+        (
+            Edit(
+                f'{GRAPH}:_cleaned_early',
+                'goes = [row for row in existing.values() if row.id not in chosen]',
+                'goes = []',
+            ),
+        ),
         ('what_goes_comes_before_what_it_was_built_on',),
     ),
     Mutant(
         'only what goes itself is foreseen, not what it stands on',
-        (Edit(f'{GRAPH}:_foreseen', 'goes += [existing[key] for key in below]', 'pass'),),
+        (Edit(f'{GRAPH}:_cleaned_early', 'goes += [existing[key] for key in below]', 'pass'),),
         ('what_goes_comes_before_what_it_was_built_on',),
     ),
     Mutant(
         'what stops using a row is not foreseen',
-        (Edit(f'{GRAPH}:_foreseen', 'for required in row.requires', 'for required in ()'),),
+        (Edit(f'{GRAPH}:_cleaned_early', 'for required in row.requires', 'for required in ()'),),
         ('what_goes_comes_before_what_it_was_built_on',),
     ),
     Mutant(
@@ -1318,8 +1324,8 @@ MUTANTS = (
         (
             Edit(
                 'convergence.core.orphans:left_behind_event',
-                "reason = f'left behind, as was asked for: {object_of(row)}'",
-                "reason = 'left behind, as was asked for'",
+                "reason = f'left behind, as requested: {object_of(row)}'",
+                "reason = 'left behind, as requested'",
             ),
         ),
         ('delete_leaves_what_is_named',),

@@ -20,7 +20,7 @@ def left(api, path):
     return {
         each['resource_name']: each['physical_resource_id']
         for each in events
-        if each['resource_status_reason'].startswith('left behind, as was asked for')
+        if each['resource_status_reason'].startswith('left behind, as requested')
     }
 
 

@@ -315,7 +315,7 @@ def test_processes_are_listed(run):
 @pytest.mark.parametrize(
     ('message', 'told'),
     [
-        ('x failed; its log says why, look for req-1', 'x failed; its log says why, look for req-1'),
+        ('x failed; search its log for req-1', 'x failed; search its log for req-1'),
         ('It broke.', 'It broke. See the log of the server for req-1.'),
     ],
 )

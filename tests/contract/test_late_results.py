@@ -31,7 +31,7 @@ def leave(harness: Harness, stack: str, *names: str) -> None:
 def left_behind(harness: Harness, stack: str) -> list[str | None]:
     """Physical ids that the events say were left behind, oldest first."""
     events = harness.reader.events(stack)
-    return [event.physical_id for event in events if event.reason.startswith('left behind, as was asked for')]
+    return [event.physical_id for event in events if event.reason.startswith('left behind, as requested')]
 
 
 @pytest.mark.parametrize('kind', [FIND, PLAIN])

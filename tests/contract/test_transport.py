@@ -251,7 +251,7 @@ def test_a_failing_handler_is_logged_and_the_server_goes_on(transport, serve, ca
     server.stop()
     assert server.wait(LONG_S)
     assert 'broken worker' in caplog.text
-    assert 'the sweeper will repeat it' in caplog.text
+    assert 'the sweeper dispatches its nodes again' in caplog.text
 
 
 def test_a_check_that_nobody_ever_listened_for_vanishes(transport, serve):
@@ -409,7 +409,7 @@ def test_an_unexpected_error_is_logged_there_and_tells_the_caller_where_to_look(
     with pytest.raises(errors.ConvergenceError) as failed:
         client.get_template(CONTEXT, IDENTITY)
     assert type(failed.value) is errors.ConvergenceError
-    assert str(failed.value) == 'get_template failed in the engine; its log says why, look for req-7'
+    assert str(failed.value) == 'get_template failed in the engine; search its log for req-7'
     assert 'KeyError' in caplog.text
 
 
@@ -445,7 +445,9 @@ def test_a_call_without_an_engine_fails_at_once(transport):
 
 def test_a_call_that_takes_too_long_says_that_it_may_still_be_carried_out(make_transport, serve):
     engine, client = engine_client(make_transport(call_timeout_s=1), serve)
-    with pytest.raises(errors.MessagingUnavailable, match=r'delete_stack: no engine answered within 1 s. It may still'):
+    with pytest.raises(
+        errors.MessagingUnavailable, match=r'delete_stack: no engine answered within 1 s. The engine may still'
+    ):
         client.delete_stack(CONTEXT, IDENTITY)
     engine.release.set()
 
@@ -529,7 +531,7 @@ def test_a_question_is_answered_by_one_worker(transport, serve):
 
 
 def test_where_no_worker_has_ever_been_that_is_known_at_once(transport):
-    with pytest.raises(errors.MessagingUnavailable, match='no worker that could be asked'):
+    with pytest.raises(errors.MessagingUnavailable, match='no worker is running that could answer'):
         QuestionClient(transport).ask(CONTEXT, 'how are you', LONG_S)
 
 
@@ -537,7 +539,7 @@ def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_was_said(tra
     monkeypatch.setattr(client_module, 'ANSWER_TRAVELS_S', 0.1)
     hold = threading.Event()
     serve(QuestionServer(transport, 'worker-1', Answers(hold)))
-    with pytest.raises(errors.NoAnswer, match=r'no worker has answered within 0\.1 s'):
+    with pytest.raises(errors.NoAnswer, match=r'no worker answered within 0\.1 s'):
         QuestionClient(transport).ask(CONTEXT, 'how are you', 0.1)
     hold.set()
 
@@ -555,7 +557,7 @@ def test_workers_of_before_there_were_questions_are_not_asked(transport, serve):
     """A rolling upgrade: a worker that does not know the call takes its checks, and does not even see the question."""
     worker = Checks()
     serve(WorkerServer(transport, 'worker-1', worker))
-    with pytest.raises(errors.MessagingUnavailable, match='no worker that could be asked'):
+    with pytest.raises(errors.MessagingUnavailable, match='no worker is running that could answer'):
         QuestionClient(transport).ask(CONTEXT, 'how are you', LONG_S)
     assert worker.arrived.empty()
 
@@ -563,7 +565,7 @@ def test_workers_of_before_there_were_questions_are_not_asked(transport, serve):
 @pytest.mark.parametrize(('version', 'methods'), [('1.0', {}), ('0.9', {'answer': None})])
 def test_a_worker_that_does_not_know_the_question_says_so(transport, serve, version, methods):
     serve(RpcServer(transport, messages.QUESTION_TOPIC, 'worker-1', Endpoint(version, methods), 1))
-    with pytest.raises(errors.MessagingUnavailable, match='does not know the question: it is of another version'):
+    with pytest.raises(errors.MessagingUnavailable, match='does not know the question: it has another version'):
         QuestionClient(transport).ask(CONTEXT, 'how are you', LONG_S)
 
 
@@ -571,7 +573,7 @@ def test_what_goes_wrong_with_an_answer_is_told_to_the_log_and_to_nobody_else(tr
     serve(QuestionServer(transport, 'worker-1', Answers()))
     with pytest.raises(errors.ConvergenceError) as failed:
         QuestionClient(transport).ask(CONTEXT, 'fail', LONG_S)
-    assert str(failed.value) == 'the worker that was asked has failed; its log says why'
+    assert str(failed.value) == 'the worker failed to answer; see its log'
     assert 'KeyError' in caplog.text
     with pytest.raises(errors.SealedWithAnotherKey, match='there is no key'):
         QuestionClient(transport).ask(CONTEXT, 'sealed with another key', LONG_S)

@@ -184,7 +184,7 @@ def test_what_is_seen_is_taken_for_wanted_and_for_applied_at_once():
     assert (update.resource_id, update.owner, update.fence) == ('R', None, 3)
     assert update.changes['accepted'] == Acceptance({'p': 0}, {'p': 1})
     assert (update.changes['properties'], update.changes['fence']) == ({'p': 1, 'q': 2}, 4)
-    assert told.events[0].reason == 'Accepted as it is: p'
+    assert told.events[0].reason == 'Accepted the live values of: p'
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_postponed_call_waits_in_its_row_with_all_that_is_known_of_it():
     row = changes(decision)
     assert (row['owner'], row['wake_at'], row['retry']) == (None, NOW + 8.0, Retry(3, 'quota', clean=True))
     assert 'status' not in row
-    assert row['status_reason'] == 'attempt 3 failed, it is repeated: quota'
+    assert row['status_reason'] == 'attempt 3 failed, retrying: quota'
 
 
 def test_what_backs_off_is_repeated_under_a_claim_that_knows_that_nothing_was_made():
@@ -178,7 +178,7 @@ def test_what_kills_every_worker_that_looks_at_a_resource_fails_too():
     """No action of the resource: it stays what it is, and is looked at again by the next operation."""
     unread = replace(MADE, output=None, crash_count=MAX_CRASHES)
     failed = replace(MADE, status=Status.FAILED, crash_count=MAX_CRASHES)
-    for row, doing in ((unread, 'reading its attributes'), (failed, 'looking at it')):
+    for row, doing in ((unread, 'reading its attributes'), (failed, 'comparing it with its record')):
         decision = begin(node_view(resource=row), worker(), wants(Change.NONE))
         assert decision.verdict.step is Step.FAIL
         assert changes(decision) == {'crash_count': 0}

@@ -190,7 +190,7 @@ def test_what_is_in_service_is_what_a_rollback_comes_back_to():
 
 def test_that_everything_is_up_is_told_where_something_is_still_to_be_removed():
     decision = conclude(node_view(IN_SERVICE, None, leftovers=('old', 'older')), ids())
-    told = 'Stack UPDATE: everything wanted is up; still to be removed: old, older'
+    told = 'Stack UPDATE: all resources of the goal are up; leftovers to delete: old, older'
     assert only(decision, UpdateStack).changes['status_reason'] == told
     assert events(decision) == ['UPDATE_IN_PROGRESS']
     assert only(decision, NoteInService) == NoteInService('V1', NOW)

@@ -31,8 +31,8 @@ def test_nothing_is_done_with_an_object_of_which_too_little_is_known(node, actio
 @pytest.mark.parametrize(
     ('view', 'what'),
     [
-        (node_view(replace(NODE, damaged=('definition',))), 'what this operation wants of it'),
-        (node_view(unread=('a', 'b')), 'what a, b handed on to it'),
+        (node_view(replace(NODE, damaged=('definition',))), 'the stored plan of this operation for it'),
+        (node_view(unread=('a', 'b')), 'the stored output of a, b'),
     ],
     ids=['definition', 'inputs'],
 )
@@ -40,7 +40,7 @@ def test_what_an_operation_has_stored_and_cannot_be_read_is_stored_again_by_the_
     decision = begin(view, worker(), never)
     assert decision.verdict.step is Step.FAIL
     assert what in reason(decision)
-    assert 'Update the stack again' in reason(decision)
+    assert 'Update the stack' in reason(decision)
 
 
 def test_inputs_that_are_too_large_are_refused_with_the_limit():

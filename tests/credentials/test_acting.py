@@ -143,7 +143,7 @@ def test_a_role_that_is_taken_away_is_told_and_somebody_who_has_it_repairs_the_s
     lent.tokens.clear()
     broken = lent.wait(lent.acted(path, 'check', 'ben'))
     assert broken['stack_status'] == 'FAILED'
-    assert 'has lost a role in the project' in broken['stack_status_reason']
+    assert 'may have lost a role in the project' in broken['stack_status_reason']
     deleted = lent.delete(path, 'ben')
     assert deleted['stack_status'] == 'COMPLETE'
     assert lent.cloud.by('delete') == [BEN]

@@ -294,9 +294,9 @@ def test_nobody_is_asked_about_what_is_not_live(asking):
 # --- workers that do not answer -------------------------------------------------------------------------------
 
 LOST = (
-    errors.NoAnswer('no worker has answered within 20 s'),
-    errors.MessagingUnavailable('the worker that was asked does not know the question: it is of another version'),
-    errors.ConvergenceError('the worker that was asked has failed; its log says why'),
+    errors.NoAnswer('no worker answered within 20 s'),
+    errors.MessagingUnavailable('the worker does not know the question: it has another version'),
+    errors.ConvergenceError('the worker failed to answer; see its log'),
     RuntimeError('whatever a driver raises'),
 )
 
@@ -323,11 +323,11 @@ def test_after_silence_nobody_waits_for_workers_for_a_while():
     def send(context, questions, limit_s):
         calls.append(limit_s)
         if now[0] < SILENT_S:
-            raise errors.NoAnswer('no worker has answered')
+            raise errors.NoAnswer('no worker answered')
         return told([TypeReply(is_known=True)])
 
     workers = WorkerQuestions(send, str, str, clock=lambda: now[0])
-    assert ask(workers)[0].reason == 'no worker has answered'
+    assert ask(workers)[0].reason == 'no worker answered'
     assert ask(workers)[0].reason == 'no worker answered a moment ago' and len(calls) == 1
     now[0] = SILENT_S
     assert ask(workers) == [TypeReply(is_known=True)]

@@ -52,7 +52,7 @@ def test_an_accepted_value_differs_no_more_and_stays_until_the_template_wants_an
     shown.observing.look(shown.stack_id)
     (kept,) = [each for each in shown.drift(with_healthy=True)['resources'] if each['path'] == 'a']
     assert (kept['state'], kept['accepted'], shown.drift()['drifted']) == ('HEALTHY', ['value'], 0)
-    assert 'Accepted as it is: value' in [each.reason for each in harness.reader.events(shown.stack_id)]
+    assert 'Accepted the live values of: value' in [each.reason for each in harness.reader.events(shown.stack_id)]
     assert shown.update({'a': {'value': 'x', 'link': 'l'}, 'b': 'y'}) == 'UPDATE_COMPLETE'
     assert shown.update({'a': {'value': 'x', 'link': 'l'}, 'b': 'y'}, converge=True) == 'UPDATE_COMPLETE'
     assert shown.calls() == before, 'there was nothing to do'

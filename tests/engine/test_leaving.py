@@ -45,7 +45,7 @@ def test_a_delete_leaves_behind_what_it_is_told_to(harness):
     assert harness.state(stack) == 'DELETE_COMPLETE'
     assert set(harness.reality.objects) == {row.physical_id}
     told = f'Test::Thing, physical id {row.physical_id}, token {row.token}'
-    assert left(harness, stack)['b'].reason == f'left behind, as was asked for: {told}'
+    assert left(harness, stack)['b'].reason == f'left behind, as requested: {told}'
     assert left(harness, stack)['b'].physical_id == row.physical_id
     assert harness.stack(stack).status_reason == f'Stack DELETE completed successfully; left behind: b ({told})'
 
@@ -129,7 +129,7 @@ def test_an_update_that_needs_a_row_that_cannot_be_read_says_so(harness):
     harness.update(stack, {**CHAIN, 'b': {'value': 'y', 'after': ['a']}})
     harness.run()
     assert harness.state(stack) == 'UPDATE_FAILED'
-    assert 'resources.b: what is stored of it cannot be read (definition, properties)' in (
+    assert 'resources.b: its stored data cannot be read (definition, properties)' in (
         harness.stack(stack).status_reason
     )
 

@@ -81,7 +81,7 @@ def test_what_backs_off_shows_its_attempts_and_its_last_error(harness: Harness) 
     (node,) = explain(harness, stack)['frontier']
     assert (node['state'], node['attempts'], node['last_error']) == ('backing off', 1, 'quota exceeded')
     assert node['next_retry_in_s'] is not None
-    assert harness.row(stack, 'a').status_reason == 'attempt 1 failed, it is repeated: quota exceeded'
+    assert harness.row(stack, 'a').status_reason == 'attempt 1 failed, retrying: quota exceeded'
     report(harness)
     assert 'a (CREATE, attempt 1 failed: quota exceeded)' in harness.stack(stack).status_reason
     harness.run()

@@ -79,7 +79,7 @@ def test_while_only_leftovers_are_removed_the_way_back_is_open(harness):
     while harness.stack(stack).last_good_template_id != harness.stack(stack).template_id:
         harness.deliver()
     assert harness.state(stack) == 'UPDATE_IN_PROGRESS'
-    told = 'Stack UPDATE: everything wanted is up; still to be removed: b'
+    told = 'Stack UPDATE: all resources of the goal are up; leftovers to delete: b'
     assert (
         harness.stack(stack).status_reason
         == [each for each in harness.reader.events(stack) if each.resource_name is None][-1].reason

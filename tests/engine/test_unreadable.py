@@ -71,7 +71,7 @@ def test_what_was_handed_on_and_cannot_be_read_fails_who_needs_it(harness, damag
     """No worker dies of it, nothing waits for it, and the next update is given the value anew."""
     stack = broken_off(harness, damaged, 'output', 'a')
     reason = harness.stack(stack).status_reason
-    assert 'resources.b: what a handed on to it cannot be read. Update the stack again' in reason
+    assert 'resources.b: the stored output of a cannot be read. Update the stack' in reason
     harness.update(stack, CHANGED)
     harness.run()
     harness.assert_converged(stack, {'a': 'y', 'b': 'y', 'c': 'x'}, 'UPDATE_COMPLETE')
@@ -79,7 +79,7 @@ def test_what_was_handed_on_and_cannot_be_read_fails_who_needs_it(harness, damag
 
 def test_what_is_wanted_and_cannot_be_read_fails_its_node(harness, damaged):
     stack = broken_off(harness, damaged, 'definition', 'b')
-    assert 'resources.b: what this operation wants of it cannot be read.' in harness.stack(stack).status_reason
+    assert 'resources.b: the stored plan of this operation for it cannot be read.' in harness.stack(stack).status_reason
     harness.update(stack, CHANGED)
     harness.run()
     harness.assert_converged(stack, {'a': 'y', 'b': 'y', 'c': 'x'}, 'UPDATE_COMPLETE')

@@ -136,7 +136,7 @@ def test_a_broker_that_refuses_us_is_not_asked_again(rabbit_url, no_waiting, cap
 
 @pytest.mark.parametrize('url', ['carrier-pigeon://host:hunter2@x/', 'hunter2', 'rabbit://alice:hunter2@host:port/'])
 def test_a_url_that_cannot_be_used_is_not_shown(url):
-    with pytest.raises(ConfigurationError, match=r'\[transport\] url: it cannot be used') as wrong:
+    with pytest.raises(ConfigurationError, match=r'\[transport\] url: the URL is not valid') as wrong:
         connect(cfg.CONF, url)
     assert 'hunter2' not in str(wrong.value)
 
@@ -183,7 +183,7 @@ def test_casts_into_an_outage_say_so_once_and_do_not_wait_each_time(open_transpo
         assert client.check_resource('t-1', 51)
         assert client.check_resource('t-1', 52)
     assert caplog.text.count('does not answer') == 1
-    assert caplog.text.count('is back; 51 wake-up messages were lost') == 1
+    assert caplog.text.count('answers again; 51 messages to workers were lost') == 1
     assert 'hunter2' not in caplog.text
 
 

@@ -39,7 +39,7 @@ def test_what_a_newer_sender_adds_is_ignored():
         ({'traversal_id': 't-1', 'node': True}, 'node must be int, not bool'),
         ({'traversal_id': None, 'node': 5}, 'traversal_id must be str, not NoneType'),
         ({'traversal_id': 't-1', 'node': 5, 'more': 6}, 'more must be list, not int'),
-        ({'traversal_id': 't-1', 'node': 5, 'more': [6, '7']}, 'more must have nothing but numbers in it'),
+        ({'traversal_id': 't-1', 'node': 5, 'more': [6, '7']}, 'more must be a list of numbers'),
     ],
 )
 def test_what_is_missing_or_of_the_wrong_type_is_refused(document, problem):
