@@ -33,7 +33,7 @@ class Messenger(Protocol):
     def check_resource(self, traversal_id: str, node: int, hops: int = 0) -> bool:
         """Ask one worker to check a node.
 
-        :param hops: how often workers without a free thread have forwarded the node.
+        :param hops: number of redeliveries: how often workers without a free thread have forwarded the node.
         """
 
     def check_resources(self, traversal_id: str, nodes: Sequence[int]) -> bool:

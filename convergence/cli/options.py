@@ -16,15 +16,31 @@ from convergence.cli.output import Format, ResultPrinter
 
 _CONNECTION = (
     click.option('--endpoint', metavar='URL', default='', help='URL of the server.  [default: see docs/cli.rst]'),
-    click.option('--project', metavar='NAME', default='', help='Name of the project.'),
+    click.option(
+        '--project',
+        metavar='NAME',
+        default='',
+        help='Name of the project.  [default: CONVERGENCE_PROJECT, else default]',
+    ),
     click.option(
         '--token',
         metavar='TOKEN',
         default='',
         help='Token for a server with Keystone. The variable CONVERGENCE_TOKEN hides it from other users.',
     ),
-    click.option('--server', metavar='NAME', default='', help='Name of a server in the configuration file.'),
-    click.option('--os-cloud', 'cloud', metavar='NAME', default='', help='Name of a cloud in clouds.yaml.'),
+    click.option(
+        '--server',
+        metavar='NAME',
+        default='',
+        help='Server of ~/.config/convergence/cli.yaml to use instead of --endpoint.',
+    ),
+    click.option(
+        '--os-cloud',
+        'cloud',
+        metavar='NAME',
+        default='',
+        help='Cloud of clouds.yaml to use, with its Keystone credentials.',
+    ),
 )
 
 _OUTPUT = (

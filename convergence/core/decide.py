@@ -3,6 +3,10 @@
 A worker carries the step out, and a preview shows it to the user; both call this module. If a preview does not know the
 difference yet, it calls the module for every possible one: a step that all answers share is certain.
 
+A replacement has a second route, which no preview knows: the resource type raises `ReplacementNeeded` during the
+action. `worker.attempts.runner` turns that into the result `NeedsReplacement`, `core.finish` stores it, and
+`worker.checks.node_checks` makes the new row with `core.replacement`.
+
 `convergence.core.begin` contains the cases that a preview cannot know: an action has killed too many workers, the
 inputs of a node are too large or cannot be read, or the node pauses at a hook.
 """

@@ -1,8 +1,8 @@
 """Scopes: the rows that a transaction locks and reads before a decision.
 
 Locks are always taken in one order: the row of the project (for a new stack only), the stack row, then resource rows by
-key, then sync points by key, and the row of the tree (for a plan with more resources). A transaction that holds a
-resource row never waits for a stack row.
+key, the traversal row, then sync points by key, and the row of the tree (for a plan with more resources). A transaction
+that holds a resource row never waits for a stack row.
 
 Between a nested stack and its parent, locks are taken upwards: a transaction that holds rows of a nested stack may lock
 the parent's resource row, and a transaction that holds that row never locks a row of the nested stack.
@@ -58,9 +58,8 @@ class WholeStack(Scope[PlanView]):
 class SeveralStacks(Scope[tuple[PlanView | None, ...]]):
     """Several nested stacks of one parent: new ones, or whole ones. Each has its own view.
 
-    A view is None where a stack is gone, a new one exists already, or no worker holds the parent's row. Rows of each
-    kind
-    are locked by key, across all stacks.
+    A view is None where a stack is gone, a new one exists already, or no worker holds the parent's row. Rows of
+    each kind are locked by key, across all stacks.
 
     :param scopes: each with a row that is held for a node, all for nodes of one traversal.
     """

@@ -1,8 +1,7 @@
 """Checks against stale reads: no decision uses rows from an older state of the database.
 
 A lagging server shows old rows and misses new ones, and may catch up between two statements of one transaction. So a
-row
-that is not seen may exist, and a row that seems free may be claimed.
+row that is not seen may exist, and a row that seems free may be claimed.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ def row_and_node(
     """Return a node and its row, locked; None for the row only if it is gone.
 
     :param lock_and_read: locks and reads the row of the node, and then reads the node in another statement: a join with
-        the
-    locking read would show an older state of the node.
+        the locking read would show an older state of the node.
     :param lock_row: locks one row, by its id, and reads it.
     :param read_node: reads the node again.
     :raises Conflict: the node got another row in between.

@@ -76,7 +76,7 @@ class WorkerClient:
 
         Return False if the message was not sent; the sweeper then dispatches the node.
 
-        :param hops: number of workers that forwarded the message because they had no free thread.
+        :param hops: number of redeliveries: how many workers without a free thread forwarded the message.
         """
         return self._checks.to_one(messages.CheckResource(traversal_id, node, hops, beneficiary()), context)
 

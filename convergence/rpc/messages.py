@@ -110,7 +110,7 @@ class Message:
 class CheckResource(Message):
     """Notifies one worker that a node may be ready.
 
-    :param hops: number of workers that forwarded the message because they had no free thread.
+    :param hops: number of redeliveries: how many workers without a free thread forwarded the message.
     :param project: id of the project of the stack; empty if the sender does not know it.
     :param more: numbers of other nodes of the traversal that may be ready.
     """

@@ -48,8 +48,9 @@ class ApiSettings:
     )
     allowed_hosts: Sequence[str] = option(
         (),
-        'Names and addresses, without a port, by which clients may reach the API and with which its links may begin, '
-        'besides host and the names of this machine for itself. With public_url, all links begin with that instead.',
+        'Names and addresses, without a port, by which clients may reach the API and with which its links may begin. '
+        'The option host and the names of the machine for itself, such as localhost, are always allowed. With '
+        'public_url, all links begin with that instead.',
         sample='orchestration.example.org,10.0.0.5',
     )
     header_timeout_s: float = option(

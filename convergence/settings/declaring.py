@@ -63,6 +63,9 @@ def option(default: Any, help: str, *, required: bool = False, **more: Any) -> O
 def slice_of(kind: type[Any], *records: Any) -> dict[str, Any]:
     """Return the values of those fields of settings records that a dataclass has too: the slice that a part needs.
 
+    A field of the part that no record has keeps its default. Without a default, the constructor of the part raises
+    TypeError for it, unless the caller adds the value.
+
     :param kind: the dataclass of the part.
     :param records: filled settings records. No two of them may have a field of one name that the part has.
     """

@@ -107,23 +107,23 @@ class Length(Constraint):
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:
-        """See `Constraint.allows`."""
+        """Return True if the value is allowed."""
         return not isinstance(value, str | list | dict) or _within(len(value), self.minimum, self.maximum)
 
     @override
     def argument(self) -> Json:
-        """See `Constraint.argument`."""
+        """Return the argument as templates write it."""
         return _bounds(self.minimum, self.maximum)
 
     @override
     def complaint(self, value: Json) -> str:
-        """See `Constraint.complaint`."""
+        """Return the error for a value that is not allowed."""
         size = len(value) if isinstance(value, str | list | dict) else 0
         return f'length ({size}) is out of range (min: {self.minimum}, max: {self.maximum})'
 
     @override
     def demand(self) -> str:
-        """See `Constraint.demand`."""
+        """Return the requirement as a sentence about the value."""
         return f'its length must be {_between(self.minimum, self.maximum)}'
 
 
@@ -140,22 +140,22 @@ class Range(Constraint):
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:
-        """See `Constraint.allows`."""
+        """Return True if the value is allowed."""
         return not isinstance(value, int | float) or _within(value, self.minimum, self.maximum)
 
     @override
     def argument(self) -> Json:
-        """See `Constraint.argument`."""
+        """Return the argument as templates write it."""
         return _bounds(self.minimum, self.maximum)
 
     @override
     def complaint(self, value: Json) -> str:
-        """See `Constraint.complaint`."""
+        """Return the error for a value that is not allowed."""
         return f'{shown(value)} is out of range (min: {self.minimum}, max: {self.maximum})'
 
     @override
     def demand(self) -> str:
-        """See `Constraint.demand`."""
+        """Return the requirement as a sentence about the value."""
         return f'it must be {_between(self.minimum, self.maximum)}'
 
 
@@ -183,7 +183,7 @@ class Modulo(Constraint):
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:
-        """See `Constraint.allows`."""
+        """Return True if the value is allowed."""
         if not isinstance(value, int | float):
             return True
         # Decimals, because 0.3 is not a multiple of 0.1 in binary floating point.
@@ -194,17 +194,17 @@ class Modulo(Constraint):
 
     @override
     def argument(self) -> Json:
-        """See `Constraint.argument`."""
+        """Return the argument as templates write it."""
         return {'step': self.step, 'offset': self.offset}
 
     @override
     def complaint(self, value: Json) -> str:
-        """See `Constraint.complaint`."""
+        """Return the error for a value that is not allowed."""
         return f'{shown(value)} is not a multiple of {self.step} with an offset of {self.offset}'
 
     @override
     def demand(self) -> str:
-        """See `Constraint.demand`."""
+        """Return the requirement as a sentence about the value."""
         return f'it must be a multiple of {self.step} with an offset of {self.offset}'
 
 
@@ -220,19 +220,19 @@ class AllowedValues(Constraint):
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:
-        """See `Constraint.allows`."""
+        """Return True if the value is allowed."""
         items = value if isinstance(value, list) else [value]
         budget.spend_steps(len(items) * len(self.values), 'comparing with allowed_values')
         return all(self._allows(item, isinstance(value, list)) for item in items)
 
     @override
     def argument(self) -> Json:
-        """See `Constraint.argument`."""
+        """Return the argument as templates write it."""
         return list(self.values)
 
     @override
     def complaint(self, value: Json) -> str:
-        """See `Constraint.complaint`."""
+        """Return the error for a value that is not allowed."""
         wrong = value
         if isinstance(value, list):
             wrong = next((item for item in value if not self._allows(item, True)), None)
@@ -240,7 +240,7 @@ class AllowedValues(Constraint):
 
     @override
     def demand(self) -> str:
-        """See `Constraint.demand`."""
+        """Return the requirement as a sentence about the value."""
         return f'it must be one of: {self._listed()}'
 
     def _allows(self, item: Json, is_listed: bool) -> bool:
@@ -270,22 +270,22 @@ class AllowedPattern(Constraint):
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:
-        """See `Constraint.allows`."""
+        """Return True if the value is allowed."""
         return not isinstance(value, str) or self._pattern.matches(value, budget)
 
     @override
     def argument(self) -> Json:
-        """See `Constraint.argument`."""
+        """Return the argument as templates write it."""
         return self.expression
 
     @override
     def complaint(self, value: Json) -> str:
-        """See `Constraint.complaint`."""
+        """Return the error for a value that is not allowed."""
         return f'"{shown(value)}" does not match pattern "{shown(self.expression)}"'
 
     @override
     def demand(self) -> str:
-        """See `Constraint.demand`."""
+        """Return the requirement as a sentence about the value."""
         return f'it must match the pattern {shown(self.expression)}'
 
 
@@ -293,7 +293,7 @@ class AllowedPattern(Constraint):
 class CustomConstraint(Constraint):
     """A condition that an installed package defines. It applies to each item of a list.
 
-    :param check: the check; None accepts every value, because accepted values are not checked again.
+    :param check_value: the check; None accepts every value, because accepted values are not checked again.
     """
 
     kind: ClassVar[str] = 'custom_constraint'
@@ -305,27 +305,27 @@ class CustomConstraint(Constraint):
 
     @override
     def allows(self, value: Json, budget: Budget) -> bool:
-        """See `Constraint.allows`."""
+        """Return True if the value is allowed."""
         return self._wrong(value) is None
 
     @override
     def argument(self) -> Json:
-        """See `Constraint.argument`."""
+        """Return the argument as templates write it."""
         return self.name
 
     @override
     def complaint(self, value: Json) -> str:
-        """See `Constraint.complaint`."""
+        """Return the error for a value that is not allowed."""
         return f"Error validating value '{shown(value)}': {self._wrong(value)}"
 
     @override
     def demand(self) -> str:
-        """See `Constraint.demand`."""
+        """Return the requirement as a sentence about the value."""
         return f'it must satisfy the custom constraint {self.name}'
 
     @override
     def problem(self, value: Json) -> str | None:
-        """See `Constraint.problem`."""
+        """Return the error of the value, or None if it is allowed."""
         wrong = self._wrong(value)
         return None if wrong is None else self.description or wrong
 

@@ -98,7 +98,7 @@ class WorkerService:
     def check_resource(self, context: object, traversal_id: str, node: int, hops: int = 0) -> None:
         """Accept a node, or forward it to another worker. Returns at once.
 
-        :param hops: how often workers without a free thread have forwarded it.
+        :param hops: number of redeliveries: how often workers without a free thread have forwarded it.
         """
         self._parts.maintenance.heard()
         self._parts.queue.accept(Check(traversal_id, node, hops, beneficiary()))

@@ -108,12 +108,12 @@ class JsonText(Sealable):
 
     @override
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """To the database."""
+        """Return the text to store for a value of Python."""
         return stored(value, dialect)
 
     @override
     def process_result_value(self, value: Any, dialect: Any) -> object:
-        """From the database."""
+        """Return the value of Python for a stored text."""
         return self._read(value, dialect, self._understood)
 
     def _understood(self, document: Any) -> AnyJson:
@@ -133,12 +133,12 @@ class Valued(Sealable):
 
     @override
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """To the database."""
+        """Return the text to store for a value of Python."""
         return stored(None if value is None else value.document(), dialect)
 
     @override
     def process_result_value(self, value: Any, dialect: Any) -> object:
-        """From the database."""
+        """Return the value of Python for a stored text."""
         return self._read(value, dialect, lambda found: None if found is None else self.kind.from_document(found))
 
 
@@ -150,12 +150,12 @@ class Figures(sqlalchemy.types.TypeDecorator[Any]):
 
     @override
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """To the database."""
+        """Return the text to store for a value of Python."""
         return None if value is None else dumps(value)
 
     @override
     def process_result_value(self, value: Any, dialect: Any) -> AnyJson:
-        """From the database."""
+        """Return the value of Python for a stored text."""
         return None if value is None else json.loads(value)
 
 
@@ -167,12 +167,12 @@ class Series(sqlalchemy.types.TypeDecorator[Any]):
 
     @override
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """To the database."""
+        """Return the text to store for a value of Python."""
         return dumps(list(value))
 
     @override
     def process_result_value(self, value: Any, dialect: Any) -> tuple[int | str, ...]:
-        """From the database."""
+        """Return the value of Python for a stored text."""
         return tuple(json.loads(value)) if value else ()
 
 
@@ -189,12 +189,12 @@ class Word(sqlalchemy.types.TypeDecorator[Any]):
 
     @override
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """To the database."""
+        """Return the text to store for a value of Python."""
         return None if value is None else str(value)
 
     @override
     def process_result_value(self, value: Any, dialect: Any) -> StrEnum | None:
-        """From the database."""
+        """Return the value of Python for a stored text."""
         return None if value is None else self.kind(value)
 
 

@@ -47,17 +47,13 @@ TRANSIENT = (Conflict, DatabaseUnavailable)
 class Store:
     """Carries out decisions on the rows of one database.
 
-    :param interval_s: mean pause before the first repetition; it doubles each time, up to 64 times. While the database
-        cannot
-    be reached pauses are longer, 10 to 400 times this.
-    :param patience_s: seconds for which a transaction is repeated before its last error is raised. Only time counts: on
-        a
-    cluster that certifies transactions at their commit, many attempts take little time. It bounds the sum of all waits
-    for
-    locks and connections.
+    :param interval_s: mean pause in seconds before the first repetition; it doubles each time, up to 64 times. While
+        the database cannot be reached, pauses are 10 to 400 times as long.
+    :param patience_s: seconds for which a transaction is repeated before its last error is raised. Only time counts:
+        on a cluster that certifies transactions at their commit, many attempts take little time. It bounds the sum
+        of all waits for locks and connections.
     :param around_commit: called instead of a commit, with the commit, the deciding function and its verdict; tests
-        place
-    failpoints there.
+        place failpoints there.
     :param clock: seconds on any clock that only goes forward; patience is measured by it.
     :param audience: recipients of notifications.
     """

@@ -116,7 +116,10 @@ class HistoryReads(Reading[StackReader]):
         return {each.row.id: each.observation.reason for each in drifted}
 
     def _planned(self, stack: Stack) -> set[str | None]:
-        """The resources that the current operation visits to reach its goal; forgotten some time after its end."""
+        """Return the names of the resources that the current operation visits.
+
+        Empty some time after the end of the operation, when the sweeper has removed its nodes.
+        """
         nodes = self._reader.nodes(stack.traversal_id) if stack.traversal_id else []
         return {node.name for node in nodes if node.phase is Phase.UPDATE}
 

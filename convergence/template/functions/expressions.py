@@ -42,7 +42,7 @@ class YaqlExpression(Function):
     def evaluate(self, argument: Json, scope: Evaluating) -> Json:
         """Return the value.
 
-        :raises Later: nothing here evaluates expressions.
+        :raises NotYetKnown: this process evaluates no expressions.
         """
         self.check(escaped(argument))
         assert isinstance(argument, dict)

@@ -213,7 +213,7 @@ class GetAttribute(Function):
 
 
 class GetAttributeOrAll(GetAttribute):
-    """As before; without the name of an attribute it returns a map of all attributes."""
+    """`GetAttribute` that also works without the name of an attribute: it then returns a map of all attributes."""
 
     least: ClassVar[int] = 1
 

@@ -297,7 +297,7 @@ def _to_show(attempt: Attempt) -> tuple[str, ...]:
 def store(attempt: Attempt, step: Callable[[], bool]) -> None:
     """Store something about a row while an action goes on.
 
-    :raises Fenced: the row is not held any more.
+    :raises ClaimLost: the row is not held any more.
     """
     if not step():
         raise ClaimLost(attempt.physical_id)

@@ -33,7 +33,7 @@ from convergence.worker.attempts.attempt import Attempt, CallPostponed, NotStart
 LOG = logging.getLogger(__name__)
 
 SEARCH_EVERY_S = 5.0
-"""Maximum number of searches for an object that a lost creation may still make."""
+"""Maximum number of seconds between two searches for an object that an interrupted creation may still make."""
 
 _CREATING = 'creating_first'
 """Marks the progress of a deletion that is still busy with a second creation."""

@@ -87,7 +87,7 @@ class Runner:
         Any exception of a resource type becomes a result; only `TaskKilled` and `ClaimLost` come through.
 
         :param begun: see `convergence.worker.checks.nested_batch.NestedBatch.begun`.
-        :raises Fenced: the row is not ours any more.
+        :raises ClaimLost: the row is not ours any more.
         """
         with logs.masking(self.attempts.secrets(claim)):
             return self._answer(claim, task, begun)
@@ -294,7 +294,7 @@ class Runner:
     def _note(self, attempt: Attempt, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
         """`Call.record`: the attempt keeps the facts first, so that they survive the end of this thread.
 
-        :raises Fenced: the row is not held any more.
+        :raises ClaimLost: the row is not held any more.
         """
         if not attempt.note(physical_id, data):
             return
@@ -304,7 +304,7 @@ class Runner:
     def _learned(self, attempt: Attempt) -> None:
         """Store what is known of the object by now.
 
-        :raises Fenced: the row is not held any more.
+        :raises ClaimLost: the row is not held any more.
         """
         known = with_known(attempt, Parked(attempt.progress, 0.0))
         store(attempt, partial(self._port.record, attempt.claim, known))

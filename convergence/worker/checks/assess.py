@@ -89,7 +89,11 @@ class Assessor:
             return self._evaluated(view, Budget(STANDARD), self._yaql)
 
     def _evaluated(self, view: NodeView, budget: Budget, yaql: Yaql | None) -> Evaluated:
-        """:raises RequestLimitExceeded, Later: it costs more than the light budget, or needs what is not there."""
+        """Evaluate the definition. With `yaql`, every error is part of the result.
+
+        :raises RequestLimitExceeded: without `yaql`: it costs more than the budget.
+        :raises NotYetKnown: without `yaql`: it needs an expression language.
+        """
         assert view.node.definition is not None
         definition = view.node.definition
 

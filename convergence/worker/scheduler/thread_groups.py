@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from convergence.concurrency import Group, GroupStopped, Lock, Pool, StopReason, Task, TaskOutcome
+from convergence.concurrency import Group, Lock, Pool, StopReason, Task, TaskOutcome
 from convergence.core.claim import NO_NODE
 from convergence.worker.scheduler.constants import JAMMED_S
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """A node that waits for a thread.
 
-    :param redeliveries: how often workers without a free thread have forwarded it.
+    :param redeliveries: how often workers without a free thread have forwarded it; the argument ``hops`` of the RPC.
     :param project: id of the project that it is for; empty if it is not known.
     :param ahead: True for a node of a nested stack: its operation goes before others that have as few threads, unless
         other nodes of it wait already.
@@ -306,10 +303,6 @@ class ThreadGroups:
     def _spawn(self, group: Group, check: Check, work: CheckWork) -> None:
         try:
             task = group.spawn(work)
-        except GroupStopped:
-            LOG.debug('node %d of the cancelled traversal %s is left alone', check.node, check.traversal_id)
-            self._ended(check)
-            return
         except BaseException:
             # No thread could be started. The place must not be taken for ever; the sweeper comes back to the node.
             self._ended(check)

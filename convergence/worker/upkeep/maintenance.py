@@ -58,9 +58,9 @@ class MaintenanceSettings:
     """
 
     worker: Worker
-    older_than_s: float | None = 15.0
-    grace_s: float = 10.0
-    max_stuck_threads: int = 8
+    older_than_s: float | None
+    grace_s: float
+    max_stuck_threads: int
 
 
 def do_each(*tasks: Callable[[], object]) -> None:

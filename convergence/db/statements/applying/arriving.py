@@ -1,10 +1,10 @@
 """Finishes a node: each node that requires it waits for one predecessor less.
 
 Many nodes arrive at one that waits for all of them, and its row is locked from the arrival to the commit. So the
-arrival
-is the last write of a transaction, in as few statements as the server allows: one on MariaDB, after the one that
-finishes the node; on PostgreSQL one for both and the event. The change of the node's resource row comes before, in a
-statement of its own: it may wait for the row's lock, and the conditions for finishing the node are checked after it.
+arrival is the last write of a transaction, in as few statements as the server allows: one on MariaDB, after the one
+that finishes the node; on PostgreSQL one for both and the event. The change of the node's resource row comes before,
+in a statement of its own: it may wait for the row's lock, and the conditions for finishing the node are checked after
+it.
 """
 
 from __future__ import annotations

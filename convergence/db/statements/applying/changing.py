@@ -1,8 +1,7 @@
 """Changes or removes the row of a claimed resource, and stores the event of the change.
 
 Each round trip takes longer than the work of the server. PostgreSQL takes the change and its event in one statement;
-for
-MariaDB see `convergence.db.statements.prepared.batch`.
+for MariaDB see `convergence.db.statements.prepared.batch`.
 """
 
 from __future__ import annotations

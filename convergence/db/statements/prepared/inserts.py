@@ -6,8 +6,7 @@ number of rows, PostgreSQL plans it once per connection, and a row costs the ser
 with all values written out.
 
 SQLite reads fractions from JSON less exactly than from its driver, and needs no round trips; there the driver repeats
-the
-statement for each row.
+the statement for each row.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Lock order: rows are locked by their primary key, independent of the optimizer.
 
 MariaDB and MySQL lock rows in the order in which they read them. The optimizer chooses the index, and for a few rows of
-a
-small table it may choose one in whose order no other transaction locks: two of them then deadlock. So all statements
-that
-lock or change rows of these tables name the index.
+a small table it may choose one in whose order no other transaction locks: two of them then deadlock. So all statements
+that lock or change rows of these tables name the index.
 """
 
 from __future__ import annotations
