@@ -83,7 +83,7 @@ class ObjectHandover:
         try:
             self._call(attempt, 'release_for_replacement')
         except ObjectNotFound:
-            LOG.info('%s has nothing to release: its object does not exist any more', attempt.call.name)
+            LOG.info('Nothing to release of %s: its object does not exist any more', attempt.call.name)
 
     def _call(self, attempt: Attempt, method: str) -> None:
         try:
@@ -110,7 +110,7 @@ class ObjectHandover:
             other = self.begin(replace(claim, resource=row, pending=None), attempt.task)
         except EntityNotFound as error:
             LOG.warning(
-                'Object of %s not released for its replacement, its type is not installed: %s', rival.name, error
+                'Object of %s not released for its replacement, install its resource type: %s', rival.name, error
             )
             return None
         # Its row is not held: what is learned of its object is known to this step alone.
@@ -125,7 +125,9 @@ class ObjectHandover:
         try:
             found = self.find(attempt)
         except ForeignObject as error:
-            LOG.info('%s has nothing to release: %s', attempt.call.name, text_of(error))
+            LOG.info(
+                'Nothing to release of %s, its object belongs to another owner: %s', attempt.call.name, text_of(error)
+            )
             return False
         if found is None:
             return self.create_again(attempt)

@@ -109,7 +109,9 @@ class CreationRecovery:
         try:
             return self.find(attempt)
         except ForeignObject as error:
-            LOG.info('Object of %s not deleted: %s', attempt.claim.resource.name, text_of(error))
+            LOG.info(
+                'Object of %s not deleted, it belongs to another owner: %s', attempt.claim.resource.name, text_of(error)
+            )
             return None
 
     def waits_s(self, attempt: Attempt) -> float:
@@ -168,7 +170,7 @@ class CreationRecovery:
         try:
             parked = self._create(attempt, lambda: attempt.kind.create(attempt.call))
         except FinalFailure as error:
-            LOG.info('%s: %s', attempt.claim.resource.name, error)
+            LOG.info('Second creation of %s to learn its object failed: %s', attempt.claim.resource.name, error)
             return False
         if parked is not None:
             raise CallPostponed('what its creation has made is not known yet', attempt.attempts, parked.after_s)
@@ -179,7 +181,11 @@ class CreationRecovery:
         try:
             return self._create(attempt, call)
         except ForeignObject as error:
-            LOG.info('%s has made nothing: %s', attempt.claim.resource.name, text_of(error))
+            LOG.info(
+                'Nothing to delete of %s, the object belongs to another owner: %s',
+                attempt.claim.resource.name,
+                text_of(error),
+            )
             attempt.progress = None
             return None if attempt.data else Succeeded(None)
 
@@ -233,7 +239,7 @@ def _unknowable(attempt: Attempt) -> str:
         f'its creation ended without an answer, and whether it has made anything cannot be known: {row.type} has '
         f'neither find() nor token_enforced. Look for an object of the token {row.token}'
     )
-    LOG.warning('%s (%s): %s', row.name, row.id, note)
+    LOG.warning('Resource %s (%s) may have left an object: %s', row.name, row.id, note)
     return note
 
 

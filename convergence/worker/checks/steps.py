@@ -115,7 +115,7 @@ class Steps:
             try:
                 return self._finish(claim, result, now, following)
             except Exception as error:  # noqa: BLE001 - perhaps it is the claim that cannot be stored: without it, then
-                LOG.debug('the next node is looked at by itself: %s', error)
+                LOG.debug('Storing the result without claiming the next node: %s', error)
         try:
             return self._finish(claim, result, now)
         except Exception:
@@ -261,7 +261,7 @@ def begin_alone(view: NodeView, worker: Worker, assess: Assessor) -> Decision[St
     try:
         return begin(view, worker, assess)
     except Exception as error:  # noqa: BLE001 - the other write must not fail with it
-        LOG.debug('node %d is looked at by itself: %s', view.node.number, error)
+        LOG.debug('Node %d not begun in this transaction, it gets one of its own: %s', view.node.number, error)
         return None
 
 

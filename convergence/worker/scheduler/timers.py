@@ -82,4 +82,4 @@ class Timers:
             try:
                 call()
             except Exception:
-                LOG.exception('A timer call failed; the sweeper finds what it was to do')
+                LOG.exception('Timer call failed, the sweeper does its work later; report this error')
