@@ -25,6 +25,7 @@ class ExitCode(IntEnum):
     REFUSED = 4
     UNREACHABLE = 5
     UNFINISHED = 6
+    SUPERSEDED = 7
     INTERRUPTED = 130
 
 
@@ -36,6 +37,7 @@ MEANINGS = {
     ExitCode.REFUSED: 'the server refused the request: invalid template, conflict or missing permission',
     ExitCode.UNREACHABLE: 'the server cannot be reached',
     ExitCode.UNFINISHED: 'timeout while waiting; the operation continues',
+    ExitCode.SUPERSEDED: 'another operation superseded the one that the command waited for',
     ExitCode.INTERRUPTED: 'interrupted with Ctrl-C; a started operation continues',
 }
 
@@ -122,3 +124,9 @@ class Unfinished(CommandFailed):
     """An operation did not end before the timeout. It continues."""
 
     exit_code = ExitCode.UNFINISHED
+
+
+class Superseded(CommandFailed):
+    """Another operation superseded the one that the command waited for."""
+
+    exit_code = ExitCode.SUPERSEDED

@@ -22,6 +22,8 @@ from convergence.cmd.wiring.worker import WorkerProcess
 from convergence.concurrency import Group, sleep
 from convergence.config import Settings
 from convergence.db.schema import migration
+from convergence.documents import Document
+from convergence.followed import Followed, Standing, named
 from convergence.resources.registry import Registry
 from convergence.rpc.client import EngineClient
 from convergence.rpc.transport import MEMORY_URL
@@ -29,6 +31,17 @@ from convergence.rpc.transport import MEMORY_URL
 LOG = logging.getLogger(__name__)
 
 WAIT_INTERVAL_S = 0.05
+
+
+class OperationSuperseded(Exception):
+    """Another operation superseded the one that `Embedded.wait` followed.
+
+    :ivar successor: the other operation, as the history of the stack shows it.
+    """
+
+    def __init__(self, stack_name: str, successor: Document) -> None:
+        super().__init__(f'{named(successor)} superseded the operation on the stack {stack_name}.')
+        self.successor = successor
 
 
 @dataclass(slots=True)
@@ -72,17 +85,27 @@ class Embedded:
         """The context of a request of a project. A new one gives the request an id of its own in the log."""
         return RequestContext(user_id=user_id, project_id=project_id, overwrite=False)
 
-    def wait(self, stack_identity: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Wait for the operation on a stack to end, and show the stack.
+    def wait(self, stack_identity: Mapping[str, Any], timeout_s: float, *, request_id: str = '') -> dict[str, Any]:
+        """Wait for an operation on a stack to end, and show the stack.
 
         :param stack_identity: as the operations give it, with the key ``tenant``.
         :param timeout_s: seconds.
+        :param request_id: of the context with which the operation was begun; empty: the operation that is current now.
         :raises TimeoutError: it has not ended; the text says what it waits for.
+        :raises OperationSuperseded: another operation took over.
         """
         context, identity = self.context(str(stack_identity['tenant'])), dict(stack_identity)
         ends = time.monotonic() + timeout_s
+        followed = Followed.of(self.client.list_traversals(context, identity), request_id)
         while True:
             stack: dict[str, Any] = self.client.show_stack(context, identity, resolve_outputs=False)[0]
+            standing = Standing.of(followed, self.client.list_traversals(context, identity))
+            if standing.is_superseded and standing.successor is not None:
+                raise OperationSuperseded(stack['stack_name'], standing.successor)
+            if standing.successor is not None and standing.entry is not None:
+                action, _, status = standing.state.partition('_')
+                own = {'stack_action': action, 'stack_status': status, 'stack_status_reason': standing.entry['reason']}
+                return {**self.client.show_stack(context, identity)[0], **own}
             if stack['stack_status'] != 'IN_PROGRESS':
                 complete: dict[str, Any] = self.client.show_stack(context, identity)[0]
                 return complete

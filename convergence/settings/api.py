@@ -14,6 +14,7 @@ class ApiSettings:
     """The section ``api``. Empty texts: not set.
 
     :param token_file: the file with the token that opens an API without Keystone. None: the API requires no token.
+    :param secret: of this start; the server proves its identity with it. Empty: the server proves nothing.
     """
 
     host: str = option('127.0.0.1', 'Address on which the API listens.', form='host')

@@ -1,1 +1,1 @@
-"""DOES: checks one node at a time per thread, drives resource types, stops on request."""
+"""DOES: checks nodes in threads, calls resource types, stores the results, and drains on request."""

@@ -1,9 +1,9 @@
-"""Answers what engines ask of resource types: whether something can be made, what an update would do, how things are.
+"""Answers questions of engines to resource types: can an object be created, what would an update do, attribute values.
 
-Each question has a thread of its own and all of a request have one time limit. What has no answer by then is "not
-known", and its thread is treated like one of an action that takes too long: the type is cancelled, its connection is
-closed, and if it does not return it is left behind. Only so many may be left behind; then this worker answers no
-further question.
+Each question has a thread of its own, and all questions of a request have one time limit. A question without an answer
+by then gets the reply "not known". Its thread is stopped like that of an action that takes too long: the type is
+cancelled and its connection is closed. A thread that still does not return is given up. After `THREADS` of these the
+worker answers no further question.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ from convergence.worker.attempts.port import none_of_stack
 LOG = logging.getLogger(__name__)
 
 THREADS = 8
-"""Questions that a worker answers at the same time; as many threads may be left behind in calls that do not end."""
+"""Maximum number of questions that a worker answers at the same time, and of threads given up in calls that do not end.
+"""
 GRACE_S = 5.0
 """Seconds for a call to return after its time limit, before its thread is given up."""
 NOBODY_YET = Holder('', 0)
-"""Owner that stands in calls that change nothing: no row has it, so every write is refused."""
-NEWER = TypeReply(reason='the worker that was asked is older than this question')
+"""The owner in calls that only answer questions: no row has this owner, so every write is refused."""
+NEWER = TypeReply(reason='the worker is too old for this question')
 UNREACHED = TypeReply(reason='the resource type did not answer in time')
 
 
@@ -63,8 +64,8 @@ class RowReader(Protocol):
 class _Acting:
     """The credentials of one question.
 
-    :ivar missed: whether there were none when the type wanted them.
-    :ivar recorded: whether the type wanted to write down what it must not have made.
+    :ivar missed: True if the type requested credentials and there were none.
+    :ivar recorded: True if the type called `record`, although a question must create nothing.
     """
 
     find: Callable[[], Credentials]
@@ -79,7 +80,7 @@ class _Acting:
             raise
 
     def record(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-        """`Call.record`, which is for actions.
+        """Refuse `Call.record`, which is for actions.
 
         :raises FinalFailure: always.
         """
@@ -90,8 +91,8 @@ class _Acting:
 class Answering:
     """Answers questions with the resource types of this process.
 
-    :param lent: the credentials of that id, of a project, which no stack has yet.
-    :param access: what else calls reach.
+    :param lent: returns credentials by id and project, for a stack that does not exist yet.
+    :param access: signals, software and credentials for the calls.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Answering:
     def answer(self, questions: Sequence[TypeQuestion | None], limit_s: float) -> list[TypeReply]:
         """A reply to each question, in order, after `limit_s` seconds at the latest. Raises nothing."""
         if self._pool.lost >= self._pool.threads:
-            busy = TypeReply(reason='the worker that was asked has too many calls that do not end')
+            busy = TypeReply(reason='the worker has too many calls that do not end')
             return [busy] * len(questions)
         ends = time.monotonic() + limit_s
         group, replies = Group('questions', self._pool), [UNREACHED if each else NEWER for each in questions]
@@ -148,17 +149,17 @@ class Answering:
                 )
                 if not refused:
                     LOG.info(
-                        'Question about %s (%s) not answered, the engine asks another worker: %s: %s',
-                        question.name, question.type, question.asked, ' '.join(text_of(error).split()),
+                        'Question %s about %s (%s) failed, the engine continues without an answer: %s',
+                        question.asked, question.name, question.type, ' '.join(text_of(error).split()),
                     )  # fmt: skip
-                wants = acting.missed and not question.acts_as and not question.credentials_id
-                return TypeReply(refused, text_of(error), wants_credentials=wants)
+                needs = acting.missed and not question.acts_as and not question.credentials_id
+                return TypeReply(refused, text_of(error), wants_credentials=needs)
 
     def _asked(self, question: TypeQuestion, task: Task, acting: _Acting) -> TypeReply:
         try:
             kind = self._registry.get(question.type)
         except EntityNotFound:
-            return TypeReply(reason=f'the worker that was asked has no resource type {question.type}')
+            return TypeReply(reason=f'the worker has no resource type {question.type}')
         row = self._reader.resource(question.resource_id) if question.resource_id else None
         stack = self._reader.stack(row.stack_id) if row is not None else None
         if question.asked is QuestionKind.VALIDATE:
@@ -167,7 +168,7 @@ class Answering:
                 kind.validate(call)
             return TypeReply(is_known=True)
         if row is None or stack is None or stack.project_id != question.project_id:
-            return TypeReply(reason='the resource is not there any more')
+            return TypeReply(reason='the resource does not exist any more')
         with logs.masking(known_secrets(row, self._registry)):
             if question.asked is QuestionKind.READ:
                 call = build_call(kind, Subject.of(stack, row), row.properties, strictness=Strictness.LENIENT)
@@ -178,7 +179,7 @@ class Answering:
 
     @staticmethod
     def _call_before(kind: ResourceType[Any], question: TypeQuestion) -> Call[Any]:
-        """The call about a resource that is to be made: it has no row yet, and no token."""
+        """Make the call for a resource that does not exist yet: it has no row and no token."""
         subject = Subject(
             name=question.name,
             stack_name=question.stack_name,
@@ -203,7 +204,7 @@ class Answering:
         )
 
     def _credentials(self, question: TypeQuestion) -> Credentials:
-        """With which to ask services: those of the stack, or those that the request has brought for it.
+        """The credentials for calls of services: those of the stack, or those that came with the request.
 
         :raises FinalFailure: there are none.
         """
@@ -211,11 +212,11 @@ class Answering:
             return self._lent(question.credentials_id, question.project_id)
         if question.acts_as:
             return self._access.credentials(question.acts_as)
-        raise FinalFailure('there is no stack yet, and so nothing with which to act for its user')
+        raise FinalFailure('the stack does not exist yet, so there are no credentials of its user')
 
     @staticmethod
     def _read(kind: ResourceType[Any], call: Call[Any], names: Iterable[str], task: Task) -> TypeReply:
-        """The attributes, each as far as it can be read."""
+        """Read attributes. An attribute that cannot be read is left out; the reply has the first reason."""
         found: dict[str, Json] = {}
         reason = ''
         for name in names:
@@ -233,10 +234,10 @@ class Answering:
 
 
 class SealedAnswers:
-    """The same for questions as they come from a broker, which neither they nor their replies can be read by.
+    """Answers questions that come sealed through a broker, so that the broker can read neither them nor the replies.
 
     :param close: seals a text for the processes that have the keys of the database.
-    :param opened: opens what one of them has sealed.
+    :param opened: opens a text that one of these processes has sealed.
     """
 
     def __init__(self, answering: Answering, close: Callable[[str], str], opened: Callable[[str], str]) -> None:
@@ -245,10 +246,10 @@ class SealedAnswers:
         self._opened = opened
 
     def answer(self, context: object, questions: str, limit_s: float) -> str:
-        """Sealed replies to sealed questions.
+        """Return sealed replies to sealed questions.
 
-        :raises SealedWithAnotherKey: there is no key for them.
-        :raises ValueError: they are none.
+        :raises SealedWithAnotherKey: this process lacks the key of the questions.
+        :raises ValueError: the text contains no questions.
         """
         return self._close(told(self._answering.answer(questions_of(self._opened(questions)), limit_s)))
 
@@ -257,5 +258,5 @@ def _planned(kind: ResourceType[Any], call: Call[Any], task: Task) -> TypeReply:
     with task.killable():
         change = kind.plan(call)
     if change is None:
-        return TypeReply(reason='its type cannot tell before it is done')
+        return TypeReply(reason='its type does not know before the update runs')
     return TypeReply(is_known=True, change=Change(change))

@@ -30,8 +30,8 @@ _SETTINGS = WorkerSettings()
 LOG = logging.getLogger(__name__)
 
 MAX_CANCELLED = 1000
-"""Traversals whose cancel is remembered: a task that does not stop is treated by it. More would be months of cancels.
-"""
+"""Maximum number of remembered cancelled traversals. They decide if a task that does not stop fails its action or only
+releases its row. A task is given up some seconds after its cancel, so only the latest cancels matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class WorkerService:
         self._parts.timers.start()
 
     def begin_nothing(self) -> None:
-        """Start no further check, action or repeated call. Returns at once.
+        """Start no further check, action or retry. Returns at once.
 
         Nodes that are refused meanwhile are kept for `begin_to_stop`: while this worker takes messages, a node that it
         sent away could come straight back.

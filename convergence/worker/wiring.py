@@ -1,4 +1,4 @@
-"""Put a worker together: the command, the simulator and the tests all do it here, on ports of their own."""
+"""Put a worker together. The command, the simulator and the tests call this with ports of their own."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WorkerRuntime:
 
 
 class MakeWitness(Protocol):
-    """Makes what notices lost commits, for one process."""
+    """Makes the witness of one process, which detects lost commits."""
 
     def __call__(self, worker_id: str, lost: Callable[[LostCommits], None]) -> Witness:
         """:param lost: notified of each loss."""
@@ -82,8 +82,8 @@ def wire_worker(
     and the scheduler gives them to threads. Two functions close it: `run` and `check_node` name parts that are made
     later.
 
-    :param nested: the nested stacks that it handles; see `convergence.worker.attempts.nested`.
-    :param credentials: those of the stack of that id; see `convergence.worker.attempts.credentials`.
+    :param nested: the nested stacks of the worker; see `convergence.worker.attempts.nested`.
+    :param credentials: the credentials of the stack with an id; see `convergence.worker.attempts.credentials`.
     """
     worker = Worker(
         new_id(),
@@ -169,7 +169,7 @@ def wire_worker(
         on_beat=lambda: service.reconcile(),
         load=lambda: service.load(),
         on_lost=lambda: service.give_up(),
-        witness=witness(worker.id, journal.tell) if witness is not None else None,
+        witness=witness(worker.id, journal.add_loss) if witness is not None else None,
     )
     removal = SnapshotRemoval(ports.snapshots, ports.reader, registry, threads, nested, credentials)
     service_parts = WorkerParts(heartbeat, timers, queue, scheduler, checks, journal, maintenance, removal)

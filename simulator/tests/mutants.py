@@ -472,7 +472,7 @@ MUTANTS = (
         'no wake-up when an action was cancelled',
         (
             Edit(
-                f'{RUNNER}._let_go',
+                f'{RUNNER}._cancel_or_park',
                 'action, progress = attempt.claim.action, attempt.progress or {}',
                 'raise ClaimLost(attempt.physical_id)',
             ),
@@ -1091,11 +1091,11 @@ MUTANTS = (
         (
             Edit(
                 'convergence.worker.upkeep.result_journal:ResultJournal.dropped',
-                'self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))',
+                'self._lost.extend(LostAction(rival, reason, is_reported=True) for rival in _rivals(done))',
                 'pass',
             ),
             Edit(
-                'convergence.worker.upkeep.result_journal:ResultJournal.tell',
+                'convergence.worker.upkeep.result_journal:ResultJournal.add_loss',
                 'self._lost.extend(LostAction(rival, _reason(loss, rival)) for rival in _rivals(done))',
                 'pass',
             ),

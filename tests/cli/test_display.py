@@ -13,6 +13,7 @@ from convergence.cli.report import Report, ResourceOutcome
 from convergence.cli.watch.display import LiveTree, PlainLines, display_for, tree
 from convergence.cli.watch.following import Follower
 from convergence.cli.watch.progress import OperationProgress, Scene
+from convergence.followed import Followed
 from tests.cli.documents import STACK, STACK_ID, event, stack_event
 
 
@@ -43,6 +44,12 @@ class Server:
         self._happened += events
         return {'stack_status': state, 'stack_status_reason': ''}
 
+    def show_with_tag(self):
+        return self.show(), '"t"'
+
+    def history(self):
+        return [{'id': 't', 'request_id': 'r', 'action': 'CREATE', 'status': 'RUNNING', 'reason': ''}]
+
     def events(self, marker=None):
         ids = [each['id'] for each in self._happened]
         return self._happened[ids.index(marker) + 1 :] if marker else list(self._happened)
@@ -58,7 +65,7 @@ def clock(step):
 
 def followed(server, shown, desired=None, since=None, timeout_s=None):
     scene = Scene(STACK, STACK_ID, desired or {'web': 'T'})
-    return Follower(server, display_for(shown), timeout_s, clock(2.0)).follow(scene, since)
+    return Follower(server, Followed('r'), display_for(shown), timeout_s, clock(2.0)).follow(scene, since)
 
 
 def test_a_file_gets_a_line_for_each_change_and_no_control_characters():

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from convergence import errors
-from convergence.cmd.embedded import Embedded
+from convergence.cmd.embedded import Embedded, OperationSuperseded
 from convergence.concurrency import Executor
 from convergence.config import (
     DatabaseSettings,
@@ -109,6 +109,29 @@ def test_waiting_in_vain_says_for_what(tmp_path):
             embedded.wait(identity, 0.2)
         embedded.client.delete_stack(context, identity)
         embedded.wait(identity, LONG_S)
+
+
+def test_waiting_ends_when_another_operation_supersedes_the_awaited_one(tmp_path):
+    with Embedded(settings(tmp_path)) as embedded:
+        first, second = embedded.context('p'), embedded.context('p')
+        forever = template('OS::Heat::TestResource', action_wait_secs={'create': 1000})
+        identity = embedded.client.create_stack(first, 's', forever)
+        embedded.client.delete_stack(second, identity)
+        with pytest.raises(OperationSuperseded, match=r'DELETE .* superseded the operation on the stack s\.') as raised:
+            embedded.wait(identity, LONG_S, request_id=first.request_id)
+        assert raised.value.successor['request_id'] == second.request_id
+        assert embedded.wait(identity, LONG_S, request_id=second.request_id)['stack_action'] == 'DELETE'
+
+
+def test_the_result_of_an_operation_stays_its_result_when_a_later_one_begins(tmp_path):
+    with Embedded(settings(tmp_path)) as embedded:
+        first = embedded.context('p')
+        identity = embedded.client.create_stack(first, 's', template('OS::Heat::TestResource'))
+        embedded.wait(identity, LONG_S, request_id=first.request_id)
+        embedded.client.delete_stack(embedded.context('p'), identity)
+        shown = embedded.wait(identity, LONG_S, request_id=first.request_id)
+        assert (shown['stack_action'], shown['stack_status']) == ('CREATE', 'COMPLETE')
+        assert embedded.wait(identity, LONG_S)['stack_action'] == 'DELETE'
 
 
 @pytest.mark.parametrize('database_url', ['postgresql', 'mariadb'], indirect=True)

@@ -303,14 +303,14 @@ def test_a_worker_names_what_it_has_stored_in_the_time_that_is_lost(
     row = harness.row(stack, 'a')
     worker = harness.workers[0]
     now = harness.reader.now()
-    worker.journal.tell(LostCommits(now - 5.0, now))
+    worker.journal.add_loss(LostCommits(now - 5.0, now))
     worker.journal.mend()
     assert not worker.journal.is_mending
     assert f'CREATE of a (Test::Thing, physical id {row.physical_id}, token {row.token}) may be lost' in caplog.text
     told = [event for event in harness.reader.events(stack) if 'has lost' in event.reason]
     assert [(event.resource_name, event.physical_id) for event in told] == [('a', row.physical_id)]
     caplog.clear()
-    worker.journal.tell(LostCommits(now - 5000.0, now - 4000.0))
+    worker.journal.add_loss(LostCommits(now - 5000.0, now - 4000.0))
     worker.journal.mend()
     assert caplog.records == []
 
@@ -327,7 +327,7 @@ def test_what_belongs_to_a_stack_that_is_lost_too_is_in_the_log(engine: Any, cap
     node = Node('V', 0, Phase.UPDATE, NodeStatus.READY, 'n', 'R')
     lost_stack = replace(stack, id='gone')
     kept.add(Claim(Step.CREATE, Action.CREATE, row, node, lost_stack, traversal, at=5.0), 'object-1', True)
-    kept.tell(LostCommits(None, 10.0))
+    kept.add_loss(LostCommits(None, 10.0))
     assert 'Stack gone: result of CREATE of n (Test::Thing, physical id object-1, token T) may be lost' in caplog.text
     kept.mend()
     assert (
@@ -366,7 +366,7 @@ def test_a_worker_notices_itself_that_its_newest_result_is_lost(engine: Any, cap
     assert 'Commits of this process lost by the database' in caplog.text
     doubted = harness.row(stack, 'a')
     assert (doubted.action, doubted.status) == (Action.UPDATE, Status.FAILED)
-    assert 'has lost what was committed' in doubted.status_reason
+    assert 'has lost commits' in doubted.status_reason
 
 
 def journal_with(harness: Harness, watch: Watch, *claims: Claim) -> ResultJournal:
@@ -396,11 +396,11 @@ def test_a_result_is_named_whose_action_began_long_before_the_loss(
     harness, watch = Harness(engine), Watch()
     journal = journal_with(harness, watch, claimed(harness, 'slow', Action.CREATE))
     watch.now += 4.0
-    journal.tell(LostCommits(990.0, 1004.0))
+    journal.add_loss(LostCommits(990.0, 1004.0))
     assert 'CREATE of slow (Test::Thing, physical id object-of-slow, token T) may be lost' in caplog.text
     caplog.clear()
     watch.now += 1000.0
-    journal.tell(LostCommits(1900.0, 1904.0))
+    journal.add_loss(LostCommits(1900.0, 1904.0))
     assert caplog.records == []
 
 

@@ -142,7 +142,7 @@ def test_a_dry_run_says_what_the_type_has_found_out(asking):
         'd': (
             'updated',
             'possible',
-            'value changes; not known if in place: its type cannot tell before it is done',
+            'value changes; not known if in place: its type does not know before the update runs',
         ),
     }
     assert asking.calls == [4], 'all questions of a preview travel in one call'

@@ -129,7 +129,7 @@ def test_what_no_update_can_put_right_is_said_and_a_person_has_it_made_anew(harn
     harness.update(stack_id, BOTH)
     harness.recover()
     assert (harness.state(stack_id), made(harness)) == ('UPDATE_FAILED', 1)
-    assert 'key changed outside of the stack, and no update can put that right' in harness.stack(stack_id).status_reason
+    assert 'key changed outside of the stack, and no update can restore that' in harness.stack(stack_id).status_reason
     harness.actions.resource_mark_unhealthy(harness.context, {'stack_id': stack_id}, 'r', True, 'give me another')
     updated(harness, stack_id)
     assert made(harness) == 2

@@ -160,7 +160,7 @@ def test_what_this_worker_does_not_know_is_not_known(harness):
     newer = json.loads(told([question()]))[0]
     texts = [{**newer, 'asked': 'SING'}, {**newer, 'colour': 'red'}]
     desk = answering(harness)
-    assert desk.answer([stranger], LONG_S)[0].reason == 'the worker that was asked has no resource type Test::Nowhere'
+    assert desk.answer([stranger], LONG_S)[0].reason == 'the worker has no resource type Test::Nowhere'
     assert desk.answer(questions_of(json.dumps(texts)), LONG_S) == [NEWER, NEWER]
 
 
@@ -187,7 +187,7 @@ def test_an_object_is_asked_about_with_what_its_row_says(harness):
     assert reply.attributes['value'] == 'x'
     others = [replace(wanted, project_id='another'), replace(wanted, resource_id='gone')]
     for reply in answering(harness).answer(others, LONG_S):
-        assert reply == TypeReply(reason='the resource is not there any more')
+        assert reply == TypeReply(reason='the resource does not exist any more')
 
 
 def test_what_cannot_be_read_of_an_object_does_not_keep_the_rest_away(harness):

@@ -259,8 +259,8 @@ def test_while_it_is_not_possible_it_is_tried_again_and_then_the_deletion_fails(
     harness.recover()
     assert harness.state(stack_id) == 'DELETE_FAILED'
     assert harness.stack(stack_id).status_reason == (
-        'Resource DELETE failed: resources.r: whether its interrupted creation has made anything is not known, '
-        'because to create it again with the same token is still not possible: busy'
+        'Resource DELETE failed: resources.r: it is not known if its interrupted creation has made an object, '
+        'because a second creation with the same token is still not possible: busy'
     )
     assert harness.reality.calls['create', 'r'] == 4, 'once at first, and as often as calls are made'
     harness.reality.always.clear()
@@ -388,7 +388,7 @@ def test_a_delete_whose_find_never_answers_fails_when_the_resource_has_a_limit_o
     harness.recover()
     assert harness.state(stack_id) == 'DELETE_FAILED'
     assert harness.stack(stack_id).status_reason == (
-        'Resource DELETE failed: resources.r: what its creation has made is not known, because find() does not answer: '
+        'Resource DELETE failed: resources.r: the object of its creation is not known, because find() does not answer: '
         'ValueError: odd'
     )
 
@@ -405,8 +405,8 @@ def test_what_cannot_be_known_is_told(harness: Harness, loss: str, then: str, ca
     with caplog.at_level(logging.WARNING):
         harness.recover()
     told = (
-        'its creation ended without an answer, and whether it has made anything cannot be known: Test::Plain has '
-        f'neither find() nor token_enforced. Look for an object of the token {token}'
+        'its creation ended without an answer and may have made an object: Test::Plain has neither find() nor '
+        f'token_enforced. Search for an object with the token {token} and delete it manually'
     )
     assert told in caplog.text
     events = [event.reason for event in harness.reader.events(stack_id) if event.resource_name == 'r']

@@ -357,7 +357,7 @@ def test_what_is_stuck_is_given_up_although_the_database_is_away_just_then(harne
     worker.cancel(None, *harness.messages.cancels.pop())
     eventually(lambda: all(row.owner is None for row in harness.rows(stack_id)))
     assert outage.left_s <= 0
-    assert {row.status_reason for row in harness.rows(stack_id)} == {'CREATE did not stop when it was told to'}
+    assert {row.status_reason for row in harness.rows(stack_id)} == {'CREATE did not stop when it was cancelled'}
     go_on.set()
     eventually(lambda: idle(worker))
 

@@ -450,7 +450,7 @@ def test_a_delete_that_cannot_look_asks_again_until_its_time_is_over():
     limited = replace(unknown, resource=replace(unknown.resource, deadline=unknown.at + 0.5))
     failed = run(Scripted(find=[FinalFailure('no answer')] * 9), limited)
     assert isinstance(failed, Failed)
-    assert failed.reason == 'what its creation has made is not known, because find() does not answer: no answer'
+    assert failed.reason == 'the object of its creation is not known, because find() does not answer: no answer'
 
 
 # --- resume -----------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_a_stuck_plugin_is_left_behind_and_its_late_result_is_kept_as_a_leftover
 
     (row,) = harness.reader.resources(stack_id)
     assert (row.action, row.status) == (Action.CREATE, Status.FAILED)
-    assert row.status_reason == 'CREATE did not stop when it was told to'
+    assert row.status_reason == 'CREATE did not stop when it was cancelled'
 
     # The only thread is stuck, and yet the worker works.
     other = harness.create({'s': 'x'}, 'other')
@@ -187,7 +187,7 @@ def test_what_goes_on_after_a_failure_elsewhere_is_stopped_when_the_time_of_its_
     eventually(lambda: harness.row(stack_id, 'r').owner is None)
     assert harness.row(stack_id, 'r').status is Status.FAILED
     assert harness.row(stack_id, 'r').status_reason == (
-        'CREATE did not stop when it was told to (after bad had failed)'
+        'CREATE did not stop when it was cancelled (after bad had failed)'
     )
 
 

@@ -74,6 +74,13 @@ class Api:
         repeats = REPEATS if headers and 'Idempotency-Key' in headers else 1
         return _document(self.ask(method, path, body=body, headers=headers, repeats=repeats))
 
+    def begin(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> AcceptedRequest:
+        """Send a request that begins an operation."""
+        answer = self.ask(method, path, body=body, headers=headers)
+        return AcceptedRequest(answer.headers.get('x-openstack-request-id', ''), _document(answer))
+
     def ask(
         self,
         method: str,
@@ -164,6 +171,14 @@ def _is_preview(path: str) -> bool:
     return path.partition('?')[0].endswith('/preview')
 
 
+@dataclass(frozen=True, slots=True)
+class AcceptedRequest:
+    """The answer to a request that begins an operation. The history of the stack names the request."""
+
+    request_id: str
+    document: Document
+
+
 DEEPEST = 1000
 """Levels of nested stacks to list: more than an installation allows."""
 
@@ -195,6 +210,10 @@ class StackClient:
         """Return the stack without outputs, and its entity tag, which changes with each operation."""
         answer = self.api.ask('GET', self.at(), query={'resolve_outputs': 'false'}, repeats=REPEATS)
         return dict(_document(answer)['stack']), answer.headers.get('ETag', '')
+
+    def history(self) -> list[Document]:
+        """Return the operations on the stack itself, the newest first."""
+        return list(self.api.get(self.at('traversals'))['traversals'])
 
     def events(self, marker: str | None = None, **query: Any) -> list[Document]:
         """Return the events after a marker, the oldest first; None: all.
@@ -256,9 +275,9 @@ class StackClient:
         """Return the outputs with their values."""
         return list(self.show(outputs=True).get('outputs') or ())
 
-    def act(self, action: str, options: Mapping[str, Any] | None = None) -> None:
+    def act(self, action: str, options: Mapping[str, Any] | None = None) -> AcceptedRequest:
         """Start an action."""
-        self.api.send('POST', self.at('actions'), {action: dict(options) if options else None})
+        return self.api.begin('POST', self.at('actions'), {action: dict(options) if options else None})
 
     def _list(self, part: str, **query: Any) -> list[Document]:
         return list(self.api.get(self.at(part), nested_depth=self.nested_depth, **query)[part])

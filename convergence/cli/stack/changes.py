@@ -22,8 +22,8 @@ from convergence.cli.stack import plan_report
 from convergence.cli.stack.plan import Plan, PlannedOperation, Saved
 from convergence.cli.submission import naming_template, request_body, template_options
 from convergence.cli.watch.feed import Feed
-from convergence.cli.watch.following import DELETED, OperationStart, before
-from convergence.cli.watch.operations import Follow, follow_operation, start_operation
+from convergence.cli.watch.following import DELETED, before, operation_of
+from convergence.cli.watch.operations import Follow, follow_creation, start_operation
 from convergence.cli.watch.progress import Scene
 from convergence.cli.watch.waiting import print_result, stack_summary, waitable, watch
 from convergence.documents import Document
@@ -208,7 +208,7 @@ def _created(stack: StackClient, follow: Follow, output: ResultPrinter) -> int:
     if not follow.wait:
         output.record(stack_summary(stack.show()))
         return ExitCode.OK
-    return follow_operation(stack, OperationStart(Scene(stack.name, stack.id), None), 'CREATE_COMPLETE', follow, output)
+    return follow_creation(stack, 'CREATE_COMPLETE', follow, output)
 
 
 def _updated(
@@ -216,19 +216,20 @@ def _updated(
 ) -> int:
     headers = {'If-Match': base} if base else None
     return start_operation(
-        stack, lambda: stack.api.send(method, stack.at(), body, headers), 'UPDATE_COMPLETE', follow, output
+        stack, lambda: stack.api.begin(method, stack.at(), body, headers), 'UPDATE_COMPLETE', follow, output
     )
 
 
 def _deleted(stack: StackClient, base: str, follow: Follow, output: ResultPrinter, leave: Sequence[str] = ()) -> int:
     start = before(stack) if follow.wait else None
     query = f'?{urlencode([("leave", name) for name in leave])}' if leave else ''
-    stack.api.send('DELETE', f'{stack.at()}{query}', None, {'If-Match': base} if base else None)
+    headers = {'If-Match': base} if base else None
+    accepted = stack.api.begin('DELETE', f'{stack.at()}{query}', None, headers)
     if start is None:
         click.echo(f'Stack {stack.name} is being deleted.', err=True)
         return ExitCode.OK
     scene = Scene(stack.name, stack.id, {}, start.scene.desired, start.scene.requires)
-    ending = watch(stack, start, scene, follow.timeout_s)
+    ending = watch(stack, operation_of(stack, accepted.request_id), start, scene, follow.timeout_s)
     code = print_result(stack, ending, DELETED, output)
     if leave and ending is not None and ending.state == DELETED:
         click.echo(

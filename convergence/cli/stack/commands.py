@@ -14,7 +14,7 @@ from convergence.cli.graph_text import graph_lines
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, printable, say
 from convergence.cli.stack import actions, changes, drift, hooks, parts, signals, snapshots, transfers
-from convergence.cli.watch.following import OperationStart, console, scene_of
+from convergence.cli.watch.following import OperationStart, console, operation_of, scene_of
 from convergence.cli.watch.waiting import print_cause, print_result, waiting_in, watch
 
 STACK_COLUMNS = ('id', 'stack_name', 'stack_status', 'creation_time', 'updated_time')
@@ -243,9 +243,11 @@ def graph(api: Api, name: str, form: str, nested_depth: int | None) -> None:
 def wait(api: Api, output: ResultPrinter, name: str, expected: str, wait_timeout: float | None) -> int:
     """Wait until the running operation ends.
 
-    Without --for, every state ..._COMPLETE except ROLLBACK_COMPLETE counts as success.
+    Without --for, every state ..._COMPLETE except ROLLBACK_COMPLETE counts as success. The exit code is 7 if another
+    operation supersedes the running one.
     """
     found = api.stack(name)
+    followed = operation_of(found)
     past = found.events()
     begun = 0
     for number, event in enumerate(past):
@@ -254,5 +256,5 @@ def wait(api: Api, output: ResultPrinter, name: str, expected: str, wait_timeout
     since = str(past[begun - 1]['id']) if begun else None
     scene = scene_of(found)
     return print_result(
-        found, watch(found, OperationStart(scene, since), scene, wait_timeout), expected.upper(), output
+        found, watch(found, followed, OperationStart(scene, since), scene, wait_timeout), expected.upper(), output
     )

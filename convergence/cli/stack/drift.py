@@ -84,7 +84,7 @@ def drift(
         click.echo(f'Drift of stack {stack.name} is {_DONE[policy]}.', err=True)
     if repair is not None:
         path = stack.at('resources', repair, 'repair')
-        return start_operation(stack, lambda: api.send('POST', path), 'UPDATE_COMPLETE', Follow.of(given), output)
+        return start_operation(stack, lambda: api.begin('POST', path), 'UPDATE_COMPLETE', Follow.of(given), output)
     if accept is not None:
         _accept(stack, accept)
     if withdraw is not None:

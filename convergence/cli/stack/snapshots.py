@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from convergence.cli.arguments import SNAPSHOT, STACK
-from convergence.cli.connection.client import Api, StackClient
+from convergence.cli.connection.client import AcceptedRequest, Api, StackClient
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter
 from convergence.cli.watch.operations import Follow, start_operation
@@ -36,8 +36,10 @@ def create(api: Api, output: ResultPrinter, name: str, called: str | None, **giv
     stack = api.stack(name)
     made: Document = {}
 
-    def begin() -> None:
-        made.update(api.send('POST', stack.at('snapshots'), {'name': called} if called else {}))
+    def begin() -> AcceptedRequest:
+        accepted = api.begin('POST', stack.at('snapshots'), {'name': called} if called else {})
+        made.update(accepted.document)
+        return accepted
 
     shown = lambda: _short(_snapshot(stack, str(made['id'])))  # noqa: E731 - read at the end, not now
     return start_operation(stack, begin, 'SNAPSHOT_COMPLETE', Follow.of(given), output, shown)
@@ -83,7 +85,7 @@ def restore(api: Api, output: ResultPrinter, name: str, snapshot_id: str, **give
     """Restore STACK to the snapshot with the id SNAPSHOT. Like an update, this can fail and be rolled back."""
     stack = api.stack(name)
     path = stack.at('snapshots', snapshot_id, 'restore')
-    return start_operation(stack, lambda: api.send('POST', path), 'RESTORE_COMPLETE', Follow.of(given), output)
+    return start_operation(stack, lambda: api.begin('POST', path), 'RESTORE_COMPLETE', Follow.of(given), output)
 
 
 def _snapshot(stack: StackClient, snapshot_id: str) -> Document:

@@ -16,9 +16,7 @@ from convergence.cli.exits import ExitCode, UsageMistake
 from convergence.cli.options import EPILOG, connected, printing
 from convergence.cli.output import ResultPrinter, say
 from convergence.cli.submission import request_body, template_options
-from convergence.cli.watch.following import OperationStart
-from convergence.cli.watch.operations import Follow, follow_operation
-from convergence.cli.watch.progress import Scene
+from convergence.cli.watch.operations import Follow, follow_creation
 from convergence.cli.watch.waiting import stack_summary, waitable
 
 _OUTPUT = click.option(
@@ -92,8 +90,7 @@ def adopt(api: Api, output: ResultPrinter, name: str, source: str, **given: Any)
     stack = api.create(body)
     follow = Follow.of(given)
     if follow.wait:
-        start = OperationStart(Scene(stack.name, stack.id), None)
-        return follow_operation(stack, start, 'ADOPT_COMPLETE', follow, output)
+        return follow_creation(stack, 'ADOPT_COMPLETE', follow, output)
     output.record(stack_summary(stack.show()))
     return ExitCode.OK
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from convergence.cli.connection.client import StackClient
-from convergence.cli.exits import NotFound, Unfinished, Unreachable
+from convergence.cli.exits import NotFound, Superseded, Unfinished, Unreachable
 from convergence.cli.watch.display import Display
 from convergence.cli.watch.feed import Feed
 from convergence.cli.watch.progress import STARTED, OperationProgress, Scene
 from convergence.documents import Document
+from convergence.followed import Followed, Standing, named
 
 TICK_S = 0.2
 LOOK_S = 3.0
@@ -43,6 +44,14 @@ class OperationStart:
 
     scene: Scene
     since: str | None
+
+
+def operation_of(stack: StackClient, request_id: str = '') -> Followed:
+    """Return the operation that a request began; the current one if the request began none, or is empty."""
+    try:
+        return Followed.of(stack.history(), request_id)
+    except NotFound:  # A deleted stack may be purged already.
+        return Followed(request_id)
 
 
 def scene_of(stack: StackClient, before: Scene | None = None, *, deleting: bool = False) -> Scene:
@@ -87,6 +96,7 @@ def is_good(state: str) -> bool:
 class Follower:
     """Shows an operation until it ends.
 
+    :param followed: the operation.
     :param timeout_s: timeout in seconds; None: no timeout.
     :param clock: returns monotonic seconds.
     """
@@ -94,17 +104,20 @@ class Follower:
     def __init__(
         self,
         stack: StackClient,
+        followed: Followed,
         display: Display,
         timeout_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stack, self._display, self._timeout_s, self._clock = stack, display, timeout_s, clock
+        self._followed, self._known_tag = followed, ''
         self._begun = clock()
 
     def follow(self, scene: Scene, since: str | None) -> Ending:
         """Show the operation until it ends.
 
         :raises Unfinished: the timeout is reached.
+        :raises Superseded: another operation took over.
         :raises Unreachable: the server does not come back.
         """
         progress = OperationProgress(scene)
@@ -136,9 +149,27 @@ class Follower:
     def _look(self) -> Ending | None:
         """Return the result of the operation; None while it is running."""
         try:
-            shown = self._stack.show()
+            shown, tag = self._stack.show_with_tag()
+            if tag and tag == self._known_tag:
+                return self._ended(shown)
+            standing = Standing.of(self._followed, self._stack.history())
         except NotFound:
             return Ending(DELETED, 'the stack does not exist any more', self._now_s())
+        if standing.is_superseded:
+            assert standing.successor is not None
+            raise Superseded(
+                f'{named(standing.successor)} superseded the operation on the stack {self._stack.name}. '
+                f'Follow it with "convergence stack wait {self._stack.name}".'
+            )
+        if standing.successor is not None and standing.entry is not None:  # The stack has another operation by now.
+            return Ending(standing.state, str(standing.entry['reason'] or ''), self._now_s())
+        if standing.entry is not None and tag == f'"{standing.entry["id"]}"':
+            self._known_tag = tag
+            return self._ended(shown)
+        return None if standing.entry is not None else self._ended(shown)
+
+    def _ended(self, shown: Document) -> Ending | None:
+        """Return the result from a stack whose current operation is the followed one."""
         state = str(shown['stack_status'])
         if state.endswith(STARTED):
             return None

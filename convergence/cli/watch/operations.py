@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from convergence.cli.connection.client import StackClient
+from convergence.cli.connection.client import AcceptedRequest, StackClient
 from convergence.cli.exits import ExitCode
 from convergence.cli.output import ResultPrinter
-from convergence.cli.watch.following import OperationStart, before, scene_of
+from convergence.cli.watch.following import OperationStart, before, operation_of, scene_of
+from convergence.cli.watch.progress import Scene
 from convergence.cli.watch.waiting import print_result, stack_summary, watch
 from convergence.documents import Document
+from convergence.followed import Followed
 
 ANY = '*'
 """Every final state counts as success."""
@@ -30,20 +32,26 @@ class Follow:
         return cls(bool(given['wait']) or given['wait_timeout'] is not None, given['wait_timeout'])
 
 
-def follow_operation(
+def follow_creation(stack: StackClient, expected: str, follow: Follow, output: ResultPrinter) -> int:
+    """Follow the first operation on a new stack to its end, and print the result. Return the exit code.
+
+    :param expected: the expected final state.
+    """
+    first = Followed.of(stack.history()[-1:])
+    start = OperationStart(Scene(stack.name, stack.id), None)
+    return _follow(stack, first, start, expected, follow, output)
+
+
+def _follow(
     stack: StackClient,
+    followed: Followed,
     start: OperationStart,
     expected: str,
     follow: Follow,
     output: ResultPrinter,
     document: Callable[[], Document] | None = None,
 ) -> int:
-    """Follow a started operation to its end, and print the result. Return the exit code.
-
-    :param expected: the expected final state, or `ANY`.
-    :param document: returns the document to print; None: the stack.
-    """
-    ending = watch(stack, start, scene_of(stack, start.scene), follow.timeout_s)
+    ending = watch(stack, followed, start, scene_of(stack, start.scene), follow.timeout_s)
     if expected == ANY and ending is not None:
         expected = ending.state
     return print_result(stack, ending, expected, output, document)
@@ -51,7 +59,7 @@ def follow_operation(
 
 def start_operation(
     stack: StackClient,
-    begin: Callable[[], Any],
+    begin: Callable[[], AcceptedRequest],
     expected: str,
     follow: Follow,
     output: ResultPrinter,
@@ -64,8 +72,9 @@ def start_operation(
     :param document: returns the document to print; None: the stack.
     """
     start = before(stack) if follow.wait else None
-    begin()
+    accepted = begin()
     if start is not None:
-        return follow_operation(stack, start, expected, follow, output, document)
+        followed = operation_of(stack, accepted.request_id)
+        return _follow(stack, followed, start, expected, follow, output, document)
     output.record(document() if document is not None else stack_summary(stack.show()))
     return ExitCode.OK

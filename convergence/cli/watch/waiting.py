@@ -18,13 +18,19 @@ from convergence.cli.watch.display import display_for
 from convergence.cli.watch.following import DELETED, Ending, Follower, OperationStart, console, how_to_go_on, is_good
 from convergence.cli.watch.progress import Scene
 from convergence.documents import Document
+from convergence.followed import Followed
 
 ALL_LEVELS = 100
 """Levels of nested stacks to show: more than an installation allows."""
 
 
 _OPTIONS = (
-    click.option('--wait', is_flag=True, help='Wait for the end of the operation, and show its progress.'),
+    click.option(
+        '--wait',
+        is_flag=True,
+        help='Wait for the end of the operation, and show its progress. The exit code is 7 if another operation '
+        'supersedes it.',
+    ),
     click.option(
         '--wait-timeout',
         type=click.FloatRange(min=0),
@@ -42,10 +48,15 @@ def waitable(command: CommandT) -> CommandT:
     return wrapped  # type: ignore[no-any-return]
 
 
-def watch(stack: StackClient, start: OperationStart, scene: Scene, timeout_s: float | None) -> Ending | None:
-    """Show an operation until its end. Return None after Ctrl-C."""
+def watch(
+    stack: StackClient, followed: Followed, start: OperationStart, scene: Scene, timeout_s: float | None
+) -> Ending | None:
+    """Show an operation until its end. Return None after Ctrl-C.
+
+    :raises Superseded: another operation took over.
+    """
     shown = console()
-    follower = Follower(replace(stack, nested_depth=ALL_LEVELS), display_for(shown), timeout_s)
+    follower = Follower(replace(stack, nested_depth=ALL_LEVELS), followed, display_for(shown), timeout_s)
     try:
         return follower.follow(scene, start.since)
     except KeyboardInterrupt:

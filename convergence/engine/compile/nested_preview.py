@@ -264,7 +264,7 @@ class NestedPreview:
             )
             found.problems = []
         except errors.StackValidationFailed as error:
-            found.problems = [problem for problem in error.problems if not _is_told(problem)]
+            found.problems = [problem for problem in error.problems if not _is_of_given_value(problem)]
         look.seen[key] = compiled, found
         return look.seen[key]
 
@@ -341,7 +341,7 @@ def _of_provider(
     return DesiredStack(text, given), open_ones
 
 
-def _is_told(problem: Problem) -> bool:
+def _is_of_given_value(problem: Problem) -> bool:
     """Return True if a problem concerns a value that the resource gives: that is validated as its property."""
     place = problem.place
     return place is not None and place.source == ENVIRONMENT and place.path[:1] == ('parameters',)

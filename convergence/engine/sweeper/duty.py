@@ -14,10 +14,6 @@ RENEWED_AFTER = 1.5
 """Number of turns after which the engine on duty renews its election: every second turn."""
 
 
-def nothing() -> None:
-    """No callback for answers of the database."""
-
-
 class Duty:
     """A duty of engines, from the view of one engine. The engine on duty renews it; others wait until it expires.
 
@@ -25,7 +21,7 @@ class Duty:
 
     :param interval_s: seconds between two turns of an engine.
     :param rest_s: maximum time for which another engine is assumed to be on duty without a query.
-    :param answered: called whenever the database has answered.
+    :param answered: called after each answer of the database.
     :param clock: monotonic seconds of this machine.
     """
 
@@ -36,7 +32,7 @@ class Duty:
         holder: str,
         interval_s: float,
         rest_s: float = math.inf,
-        answered: Callable[[], None] = nothing,
+        answered: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sweeps = sweeps
@@ -70,12 +66,14 @@ class Duty:
 
     def _take(self) -> bool:
         took = self._sweeps.take_duty(self._name, self._holder, TERM * self._interval_s)
-        self._answered()
+        if self._answered is not None:
+            self._answered()
         return took
 
     def _held_s(self) -> float:
         held_s = self._sweeps.duty_held_s(self._name, self._holder)
-        self._answered()
+        if self._answered is not None:
+            self._answered()
         return held_s
 
     def is_elsewhere(self) -> bool:

@@ -14,8 +14,8 @@ LOG = logging.getLogger(__name__)
 class Reach:
     """Records when the database answered, and how long it did not.
 
-    A living worker renews its lease as soon as the database answers again. Until it has had the time for that, a lease
-    that expired during the outage says nothing about the worker.
+    A living worker renews its lease as soon as the database answers again. Before that, a lease that expired during the
+    outage does not prove that its worker is dead.
 
     :param lease_s: length of a lease, and so the time in which every living worker renews its own.
     :param clock: monotonic seconds of this machine.

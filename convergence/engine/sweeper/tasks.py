@@ -58,22 +58,12 @@ COMPLAINT_S = 300.0
 """Seconds between repeated warnings that no worker is running."""
 
 
-def nothing() -> int:
-    """Schedules no observations."""
-    return 0
-
-
-def nothing_of(limit: int) -> int:
-    """Begins no repairs."""
-    return 0
-
-
 class SweepTasks:
     """Performs the tasks of one sweep. Each returns the number of rows handled.
 
     :param worker: this process, for the events that it stores.
-    :param enrolment: schedules observations for stacks that have reached rest.
-    :param repairs: begins up to a given number of drift repairs.
+    :param schedule: schedules observations for stacks that have reached rest; None: there are no observers.
+    :param repairs: begins up to a given number of drift repairs; None: drift is never repaired.
     :param pending: knows which tasks have work.
     :param repair_pauses: see `convergence.engine.drift.requested_repairs.RepairOptions.pauses`.
     :ivar reach: records the answers of the database, and judges if expired leases mean dead workers.
@@ -89,8 +79,8 @@ class SweepTasks:
         options: SweepOptions,
         worker: Worker,
         nesting: NestedStops,
-        enrolment: Callable[[], int] = nothing,
-        repairs: Callable[[int], int] = nothing_of,
+        schedule: Callable[[], int] | None = None,
+        repairs: Callable[[int], int] | None = None,
         pending: PendingPort = ALL_PENDING,
         repair_pauses: tuple[float, ...] = (),
     ) -> None:
@@ -107,7 +97,7 @@ class SweepTasks:
         self._next_report = self._next_look = -math.inf
         self._left_behind = LeftBehind(traversals, traversals.reader, worker.new_id)
         self._next_complaint = -math.inf
-        self.schedule = enrolment
+        self._schedule = schedule
         self._repairs = repairs
         self._pending = pending
         self._repair_pauses = repair_pauses
@@ -354,9 +344,13 @@ class SweepTasks:
         limit = self._options.limit
         return self._sweeps.purge_nodes(limit) + self._sweeps.purge_stacks(limit)
 
+    def schedule(self) -> int:
+        """Schedule observations for stacks that have reached rest."""
+        return self._schedule() if self._schedule is not None else 0
+
     def repair(self) -> int:
         """Begin drift repairs that the policy demands."""
-        return self._repairs(self._options.limit)
+        return self._repairs(self._options.limit) if self._repairs is not None else 0
 
     def forget(self) -> int:
         """Remove dead processes without claims from the roster. Not after an outage: see `_take`."""

@@ -1,4 +1,4 @@
-"""An action under way, and how patient a worker is with it."""
+"""One action of a claimed row while it runs, and the intervals at which a worker polls and retries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SETTINGS = WorkerSettings()
 LOG = logging.getLogger(__name__)
 
 MOST_SHOWN_BYTES = 65_536
-"""Bytes, as JSON, of an attribute that is kept only to be shown."""
+"""Maximum size, in bytes of JSON, of an attribute that no resource uses: it is stored only to be shown."""
 _Ending = TypeVar('_Ending', Failed, Parked, Postponed, NeedsReplacement, NotBegun)
 
 
@@ -36,9 +36,11 @@ class NotStarted(Exception):
 
 
 class ClaimLost(BaseException):
-    """Another worker holds the row: stop, write nothing. No `Exception`: a type must not catch it by accident.
+    """Another worker holds the row: the action stops and writes nothing.
 
-    :param physical_id: the object that the call has made or found, if any.
+    Not an `Exception`, so that a resource type does not catch it by accident.
+
+    :param physical_id: the object that the call created or found, if any.
     """
 
     def __init__(self, physical_id: str | None) -> None:
@@ -74,11 +76,11 @@ class PollPolicy:
 
 @dataclass(slots=True)
 class Attempt:
-    """An action under way: what is known so far of the object and of the action.
+    """An action under way, with the known facts about the object and the action.
 
-    :ivar answered: True if any call of the type has returned, or has recorded its object.
-    :ivar is_begun: whether what comes first has been done already, and only its answer is to be taken in.
-    :ivar looks: whether nothing but looks is done at the moment, before a creation.
+    :ivar answered: True if a call of the type has returned, or has recorded its object.
+    :ivar is_begun: True if an engine has started the nested stack already: the first call only reads its answer.
+    :ivar is_preparing: True during `validate` and `prepare`, which make no object.
     """
 
     claim: Claim
@@ -93,24 +95,24 @@ class Attempt:
     attempts: int = 0
     most_bytes: int = MOST_BYTES
     answered: bool = False
-    looks: bool = False
+    is_preparing: bool = False
     is_begun: bool = False
 
     @property
     def age_s(self) -> float:
-        """For how many seconds the action has been going on."""
+        """Seconds since the action began."""
         return self.claim.age_s + self.waited_s
 
     @property
     def left_s(self) -> float:
-        """For how many seconds the action may still go on."""
+        """Seconds until the deadline of the action."""
         deadline = self.claim.resource.deadline
         return math.inf if deadline is None else deadline - self.claim.at - self.waited_s
 
     def learn(self, answer: Answer) -> bool:
-        """Take in what an answer says; whether that is worth storing before the action goes on.
+        """Keep the facts in an answer. Return True if they are new and should be stored before the action continues.
 
-        :raises FinalFailure: it is no answer, or cannot be stored.
+        :raises FinalFailure: the answer has another type, or cannot be stored.
         """
         answer = checked(answer, self.most_bytes)
         news = answer.physical_id is not None and answer.physical_id != self.physical_id
@@ -126,42 +128,45 @@ class Attempt:
         return news
 
     def note(self, physical_id: str | None, data: Mapping[str, Json] | None) -> bool:
-        """Take in what a call says before it answers; whether that is news. From now on something may be there.
+        """Keep the facts that a call records before it returns. Return True if they are new.
 
-        :raises FinalFailure: it cannot be stored.
+        From then on an object may exist.
+
+        :raises FinalFailure: the facts cannot be stored.
         """
         self.answered = True
         return self.learn(Done(physical_id, data))
 
     def keep(self, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-        """A `Recorder` that stores nothing."""
+        """A `Recorder` that keeps the facts in this attempt only, not in the database."""
         self.note(physical_id, data)
 
     def carried(self, value: Any, what: str) -> Json:
-        """The value, if it can be stored.
+        """Return the value if it can be stored.
 
-        :raises FinalFailure: it cannot, or is too large; `what` says what it is.
+        :param what: name of the value in the error.
+        :raises FinalFailure: the value cannot be stored, or is too large.
         """
         return carried(value, what, self.most_bytes)
 
     def learn_id(self, physical_id: str) -> None:
-        """Keep the id of the object, from any source."""
+        """Keep the physical id of the object."""
         self.learn(Done(physical_id))
 
 
 def poll(attempt: Attempt, progress: Mapping[str, Json]) -> Answer:
-    """Ask how far the action has got."""
+    """Poll the action: call the type once for its progress."""
     if attempt.claim.action is Action.DELETE:
         return poll_deletion(attempt.kind, attempt.call, progress)
     return attempt.kind.poll(attempt.call, attempt.claim.action, progress)
 
 
 def poll_interval_s(attempt: Attempt, answer: InProgress, poll_policy: PollPolicy) -> float:
-    """Seconds to the next poll: the wish of the type, else a part of the time that the action has taken so far."""
+    """Seconds to the next poll: as the type says, else a quarter of the time since the action began."""
     if answer.poll_after_s is not None and answer.is_told:
         return max(answer.poll_after_s, poll_policy.poll_interval_min_s)
     if answer.poll_after_s is not None:
-        # No less than the least: a type that asks for no wait at all must not keep a thread busy, nor for ever.
+        # At least the minimum: a type that returns 0 must not keep a thread busy. At most the maximum.
         return min(max(answer.poll_after_s, poll_policy.poll_interval_min_s), poll_policy.poll_interval_max_s)
     return min(max(poll_policy.poll_interval_min_s, attempt.age_s / 4), poll_policy.poll_interval_max_s)
 
@@ -181,15 +186,15 @@ def policy_of(attempt: Attempt, poll_policy: PollPolicy) -> RetryPolicy:
 
 
 def pause_s(attempt: Attempt, policy: RetryPolicy, poll_policy: PollPolicy) -> float:
-    """Seconds before the next attempt: twice as many with each, with jitter."""
+    """Seconds before the next attempt. They double with each attempt, up to the limit of the policy, with jitter."""
     limit_s = min((policy.first_s or 0.0) * 2 ** min(attempt.attempts - 1, 32), policy.longest_s or 0.0)
     return poll_policy.jitter(limit_s / 2, limit_s)
 
 
 def output_of(attempt: Attempt) -> Output:
-    """Reference and the attributes, each read once: those that the template asks for, and those that are shown.
+    """Read the reference id, the attributes that the template uses, and the attributes that are only shown, once each.
 
-    An attribute that cannot be read fails the resources that use it, not this one. If none uses it, it is left out.
+    If an attribute cannot be read, the resources that use it fail; this one does not. An unused one is left out.
     """
     kind, call = attempt.kind, attempt.call
     attributes: dict[str, Json] = {}
@@ -212,27 +217,27 @@ def output_of(attempt: Attempt) -> Output:
 
 
 def output_without_stack(attempt: Attempt) -> dict[str, Json] | None:
-    """The output of the resource, as stored, for a nested stack that is complete and has no outputs.
+    """Return the output of the resource for a complete nested stack without outputs, in the form of the database.
 
-    None if it depends on the content of the stack, or another resource uses an attribute.
+    None if the output depends on the content of the stack, or if another resource uses an attribute.
     """
     kind, claim = attempt.kind, attempt.claim
     is_known = isinstance(kind, NestedType) and kind.tells_outputs_only and not claim.node.asked
     if not is_known or claim.action not in (Action.CREATE, Action.UPDATE):
         return None
     future = FutureStack()
-    foreseen = replace(attempt, call=replace(attempt.call, nested=future))
+    before_stack = replace(attempt, call=replace(attempt.call, nested=future))
     try:
-        output = output_of(foreseen)
-    except Exception:  # noqa: BLE001 - a type may raise anything; it is read when the stack is there
+        output = output_of(before_stack)
+    except Exception:  # noqa: BLE001 - a type may raise anything; the output is read when the stack exists
         return None
     return None if future.was_asked or output.errors else output.document()
 
 
 def output_of_check(attempt: Attempt) -> Output | None:
-    """The output of the row, with its live attributes read again. Attributes that cannot be read now stay.
+    """The output of the row, with its live attributes read again. An attribute that cannot be read keeps its value.
 
-    None where nothing of it is live.
+    None if no attribute is live.
     """
     kept, kind = attempt.claim.resource.output, attempt.kind
     if kept is None:
@@ -252,7 +257,7 @@ def output_of_check(attempt: Attempt) -> Output | None:
 
 
 def _reread(attempt: Attempt, name: str) -> list[Json]:
-    """The value of an attribute, if it can be read."""
+    """Return a list with the value of an attribute; an empty list if it cannot be read."""
     try:
         with attempt.task.killable():
             return [attempt.carried(attempt.kind.attribute(attempt.call, name), f'attribute {name}')]
@@ -266,7 +271,7 @@ def _reread(attempt: Attempt, name: str) -> list[Json]:
 
 
 def _shown(attempt: Attempt) -> dict[str, Json]:
-    """The attributes that are only shown."""
+    """Read the attributes that are only shown, and that no resource uses."""
     asked = attempt.claim.node.asked
     shown: dict[str, Json] = {}
     for name in () if '' in asked else _to_show(attempt):
@@ -295,16 +300,17 @@ def _to_show(attempt: Attempt) -> tuple[str, ...]:
 
 
 def store(attempt: Attempt, step: Callable[[], bool]) -> None:
-    """Store something about a row while an action goes on.
+    """Store facts about a row while its action runs.
 
-    :raises ClaimLost: the row is not held any more.
+    :param step: writes them; returns False if the claim is lost.
+    :raises ClaimLost: another worker holds the row.
     """
     if not step():
         raise ClaimLost(attempt.physical_id)
 
 
 def with_known(attempt: Attempt | None, result: _Ending) -> _Ending:
-    """The result, together with what is known of the physical object."""
+    """Return the result with the known facts about the physical object."""
     if attempt is None:
         return result
     known = replace(result, physical_id=result.physical_id or attempt.physical_id, data=attempt.data)

@@ -1,4 +1,4 @@
-"""The credentials of stacks as a worker uses them: sessions are kept, and with them their tokens until they run out."""
+"""The credentials of stacks for the calls of a worker. Sessions are cached, with their tokens until they expire."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from convergence.errors import ConfigurationError, ConvergenceError, Credentials
 from convergence.resources.contract import FinalFailure, OutcomeUnknown, TransientFailure
 
 MOST_SESSIONS = 500
-"""Sessions that a worker keeps; of more, those that were not used for longest go."""
+"""Maximum number of cached sessions in a worker. Beyond it the least recently used one is dropped."""
 NO_KEYSTONE = (
-    'This deployment runs without Keystone, or gives stacks no credentials, so nothing can be done for a user after '
-    'his request. (Whoever runs it: [credentials] method, of workers too.)'
+    'Stacks have no credentials in this deployment, so no service can be called for their users after the request. '
+    'The operator can enable Keystone and set [credentials] method, for workers too.'
 )
 NONE_MADE = (
-    'The stack has no credentials with which to act for its user: it was last updated when this deployment gave none. '
-    'Update it, with the same template if you like.'
+    'The stack has no credentials of its user: it was last updated while this deployment stored none. Update the '
+    'stack to store them; the template may stay the same.'
 )
 
 
 class CredentialsReader(Protocol):
-    """Reads the rows of credentials, and notes what Keystone says of them."""
+    """Reads the rows of credentials, and marks credentials that Keystone refuses."""
 
     def of_stack(self, stack_id: str) -> str | None:
-        """The id of those with which a stack acts."""
+        """The id of the credentials of a stack; None if it has none."""
 
     def one(self, credentials_id: str) -> StoredCredentials | None:
-        """One row."""
+        """The credentials with an id; None if there are none."""
 
     def refused(self, credentials_id: str, reason: str) -> None:
-        """Keystone does not accept them any more."""
+        """Store that Keystone refuses the credentials."""
 
 
 class Sessions(Protocol):
@@ -44,13 +44,16 @@ class Sessions(Protocol):
         """URL of Keystone, with the version."""
 
     def session(self, stored: StoredCredentials, failed: Callable[[ConvergenceError], Exception]) -> KeystoneSession:
-        """A session that acts with credentials."""
+        """Open a session with stored credentials.
+
+        :param failed: turns an error of a request for a token into the exception to raise.
+        """
 
 
 class NoToken(OutcomeUnknown):
-    """A session has got no other token when it needed one: in the middle of its use, something may have been done.
+    """A session got no new token in the middle of its use. The service may have acted on earlier requests.
 
-    :param cause: why.
+    :param cause: the error of the request for the token.
     """
 
     def __init__(self, cause: ConvergenceError) -> None:
@@ -59,10 +62,10 @@ class NoToken(OutcomeUnknown):
 
 
 class CredentialsOfStacks:
-    """Finds the credentials of a stack, and keeps what was got with them.
+    """Finds the credentials of a stack, and caches their sessions.
 
-    :param keystone: None: there is none.
-    :param region: as in `Credentials`, and `interface` too.
+    :param keystone: opens sessions; None: this deployment has no Keystone.
+    :param region: as in `Credentials`; so is `interface`.
     """
 
     def __init__(self, rows: CredentialsReader, keystone: Sessions | None, region: str, interface: str) -> None:
@@ -74,9 +77,9 @@ class CredentialsOfStacks:
         self._kept: OrderedDict[str, _KeptCredentials] = OrderedDict()
 
     def __call__(self, stack_id: str) -> Credentials:
-        """The credentials with which a stack acts now; an update by another user replaces them.
+        """The present credentials of a stack. An update by another user replaces them.
 
-        :raises FinalFailure: it has none.
+        :raises FinalFailure: the stack has none.
         """
         if self._keystone is None:
             raise FinalFailure(NO_KEYSTONE)
@@ -88,7 +91,7 @@ class CredentialsOfStacks:
     def lent(self, credentials_id: str, project_id: str) -> Credentials:
         """The credentials that came with a request for a stack that does not exist yet.
 
-        :raises FinalFailure: there are none.
+        :raises FinalFailure: there are none with this id in the project.
         """
         found = self._of(credentials_id)
         if found.project_id != project_id:
@@ -112,7 +115,7 @@ class CredentialsOfStacks:
             raise FinalFailure(str(error)) from None
         made.region, made.interface = self._region, self._interface
         with self._lock:
-            # Another thread may have been quicker; one session of the two is as good as the other.
+            # Another thread may have stored a session meanwhile; either of the two will do.
             self._kept[credentials_id] = made
             while len(self._kept) > MOST_SESSIONS:
                 self._kept.popitem(last=False)
@@ -125,7 +128,7 @@ class CredentialsOfStacks:
 
 
 class _KeptCredentials:
-    """See `convergence.credentials.model.Credentials`."""
+    """Credentials with a cached session; see `convergence.credentials.model.Credentials`."""
 
     region: str
     interface: str
@@ -143,7 +146,7 @@ class _KeptCredentials:
         return NoToken(error)
 
     def token(self) -> str:
-        """A token that is valid for some time to come."""
+        """Return a token that does not expire within the next seconds."""
         try:
             return str(self._session.get_token())
         except NoToken as error:
@@ -151,10 +154,10 @@ class _KeptCredentials:
             raise kind(str(error)) from None
 
     def session(self) -> KeystoneSession:
-        """A session with a token that is valid now."""
+        """Return a session that has a valid token."""
         self.token()
         return self._session
 
     def renew(self) -> None:
-        """The next `token` is another one."""
+        """Drop the present token: the next call of `token` requests another one."""
         self._session.invalidate()

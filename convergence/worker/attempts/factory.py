@@ -1,4 +1,4 @@
-"""From a claim to an attempt: the call that a resource type gets, with all that it may use."""
+"""Make an attempt from a claim: the call for the resource type, with everything that the type may use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from convergence.worker.attempts.port import WorkerPort
 class Attempts:
     """Makes attempts.
 
-    :param note: stores what `convergence.resources.contract.Call.record` was called with, for an attempt.
+    :param note: stores the arguments of `convergence.resources.contract.Call.record` for an attempt.
     """
 
     def __init__(self, registry: Registry, port: WorkerPort, note: Callable[..., None]) -> None:
@@ -31,18 +31,18 @@ class Attempts:
         self._note = note
 
     def of(self, claim: Claim, task: Task, begun: Document | None = None) -> Attempt:
-        """The attempt to do what a row was claimed for.
+        """Make the attempt for a claim.
 
         :param begun: see `convergence.worker.attempts.port.NestingPort`.
-        :raises CannotImport: the type cannot be had.
-        :raises Exception: what is stored cannot be read as the type's properties.
+        :raises CannotImport: the resource type cannot be imported.
+        :raises Exception: the stored properties do not fit the type.
         """
         resource = claim.resource
         kind = self._registry.get(resource.type)
         subject = Subject.of(claim.stack, resource, claim.pending)
         pending = claim.pending
         if pending is None and made(resource) is not Made.OBJECT:
-            pending = resource.pending  # it may have to be created again, just as it was tried
+            pending = resource.pending  # a second creation must use the properties of the first one
         deleting, performing = claim.action is Action.DELETE, claim.action in PERFORMED
         as_made = deleting or performing or is_adopted(resource) or claim.step in (Step.HAND_OVER, Step.RECLAIM)
         properties = pending.properties if pending is not None and not deleting else resource.properties

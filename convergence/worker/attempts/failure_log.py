@@ -1,7 +1,7 @@
 """Log lines about actions that did not succeed.
 
-That a resource type refuses something, or gives up, is ordinary: one line. A traceback is for errors that no type is
-meant to raise, and only the first time for each place that they come from.
+A failure that a resource type reports is one line. An error that no type is meant to raise also logs its traceback,
+once for each place in the code that raises it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from convergence.resources.storable import text_of
 LOG = logging.getLogger(__name__)
 
 MOST_TEXTS = 1000
-"""Maximum number of places in the code that are remembered."""
+"""Maximum number of remembered places in the code. Beyond it all are forgotten, and tracebacks are logged again."""
 
 _shown: set[tuple[str, str, str]] = set()
 
 
 def log_failure(claim: Claim, what: str, error: BaseException) -> None:
-    """Say that an action ended with an error.
+    """Log an action that ended with an error.
 
-    :param what: what has become of the action, for example ``failed``.
+    :param what: the end of the action as a verb, for example ``failed``.
     """
     LOG.warning(
         '%s of %s %s: %s',

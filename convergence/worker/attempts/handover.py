@@ -1,4 +1,4 @@
-"""Have an object give way to the one that replaces it, or take back what that has; see `convergence.core.handover`."""
+"""Move unique things, such as an address, between an object and its replacement; see `convergence.core.handover`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LOG = logging.getLogger(__name__)
 class ObjectHandover:
     """Calls `release_for_replacement` and `reclaim`.
 
-    :param patiently: makes a call, and repeats it while it says that it may work later.
-    :param find: asks a type for the object that a creation has made.
-    :param create_again: has a type tell by a second creation; whether it has.
-    :param learned: stores what is known of the object by now.
-    :param begin: begins an attempt.
+    :param patiently: makes a call, and retries it after transient errors.
+    :param find: searches for the object of a creation.
+    :param create_again: learns the object from a second creation; returns True if it is known then.
+    :param learned: stores the known facts about the object.
+    :param begin: makes an attempt.
     """
 
     patiently: Callable[[Attempt, Callable[[], Any]], Any]
@@ -39,12 +39,18 @@ class ObjectHandover:
     begin: Callable[[Claim, Task], Attempt]
 
     def release_for_replacement(self, attempt: Attempt) -> Result:
-        """Have every object of the name give way. What is not there, or cannot be known, has nothing to give."""
+        """Have every object of the resource release its unique things for the replacement.
+
+        An object that does not exist, or of which nothing can be known, is skipped.
+        """
         self._free([*self._rivals(attempt), attempt])
         return Succeeded(None, attempt.physical_id, attempt.data)
 
     def reclaim(self, attempt: Attempt) -> Result:
-        """Have every other object of the name give way, then the object of the row take back what it had."""
+        """Have every other object of the resource release its unique things.
+
+        Then the object of the row reclaims them.
+        """
         self._free(self._rivals(attempt))
         if not self._is_there(attempt):
             return Succeeded(None, attempt.physical_id, attempt.data)
@@ -56,12 +62,12 @@ class ObjectHandover:
         return Succeeded(None, attempt.physical_id, attempt.data)
 
     def _free(self, attempts: Sequence[Attempt]) -> None:
-        """Have objects give way, those that are known first.
+        """Have objects release their unique things, known objects first.
 
-        Where only a second creation tells of an object, and that is gone, the service may refuse to make another one
-        until what it needs is free. Such a one has its turn again when others have given way.
+        The object of a lost creation may only be known from a second creation. The service may refuse that until other
+        objects have released what it needs. So such an object is tried again after others have released theirs.
 
-        :raises CallPostponed: of those that are left nothing is known yet.
+        :raises CallPostponed: none of the remaining objects is known yet.
         """
         left = sorted(attempts, key=lambda each: made(each.claim.resource) is Made.PERHAPS)
         while left:
@@ -74,12 +80,12 @@ class ObjectHandover:
                 else:
                     if is_there:
                         self._store(each)
-                        self._give_way(each)
+                        self._release(each)
             if len(refused) == len(left):
                 raise refused[0][1]
             left = [each for each, _ in refused]
 
-    def _give_way(self, attempt: Attempt) -> None:
+    def _release(self, attempt: Attempt) -> None:
         try:
             self._call(attempt, 'release_for_replacement')
         except ObjectNotFound:
@@ -89,10 +95,10 @@ class ObjectHandover:
         try:
             self.patiently(attempt, lambda: getattr(attempt.kind, method)(attempt.call))
         except ReplacementNeeded as error:
-            raise FinalFailure(f'{method}() asks for a replacement, which it cannot: {text_of(error)}') from error
+            raise FinalFailure(f'{method}() must not request a replacement: {text_of(error)}') from error
 
     def _store(self, attempt: Attempt) -> None:
-        """Store the id of an object that was found just now, unless it belongs to a row that is not held."""
+        """Store the id of an object that was just found, unless no worker holds its row."""
         resource = attempt.claim.resource
         if resource.owner is not None and attempt.physical_id != resource.physical_id:
             self.learned(attempt)
@@ -102,23 +108,26 @@ class ObjectHandover:
         return [other for other in others if other is not None]
 
     def _rival(self, attempt: Attempt, rival: Resource) -> Attempt | None:
-        """An attempt with another row; None where its type has nothing to give, or is not there any more."""
+        """Make an attempt for another row; None if its type is not installed or releases nothing."""
         claim = attempt.claim
-        own = claim.resource  # the step as a whole is tried so often, and may take so long
+        own = claim.resource  # deadline and retries count for the whole step, not for each row
         row = replace(rival, deadline=own.deadline, began_at=own.began_at, retry=own.retry)
         try:
             other = self.begin(replace(claim, resource=row, pending=None), attempt.task)
         except EntityNotFound as error:
             LOG.warning(
-                'Object of %s not released for its replacement, install its resource type: %s', rival.name, error
+                'Object of %s keeps its unique things, its type is not installed here; install it if the replacement '
+                'fails: %s',
+                rival.name,
+                error,
             )
             return None
-        # Its row is not held: what is learned of its object is known to this step alone.
+        # This worker does not hold the row, so facts about its object stay in this step.
         other.call = replace(other.call, record=other.keep)
         return other if other.kind.implements('release_for_replacement') else None
 
     def _is_there(self, attempt: Attempt) -> bool:
-        """Return True if there is an object, as far as that is known. Then its id is known, if it has one."""
+        """Return True if an object is known to exist. Then the attempt has its id, if it has one."""
         known = made(attempt.claim.resource)
         if attempt.physical_id is not None or known is not Made.PERHAPS:
             return known is Made.OBJECT

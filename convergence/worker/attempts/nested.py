@@ -1,4 +1,4 @@
-"""Nested stacks as a worker sees them: it asks any engine to give them something to do, and reads where they stand."""
+"""Nested stacks from a worker: it calls an engine to start or stop their operations, and reads their state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STEP = frozenset(each.name for each in fields(NestedStep))
 
 
 class NestingEngine(Protocol):
-    """The operations of an engine that are about nested stacks; see `convergence.engine.nesting.operations`."""
+    """The operations of an engine on nested stacks; see `convergence.engine.nesting.operations`."""
 
     def act_on_nested_stack(
         self,
@@ -41,19 +41,19 @@ class NestingEngine(Protocol):
         node: int | None = None,
         ends: Document | None = None,
     ) -> dict[str, Any]:
-        """Begin what the row of a resource says is under way."""
+        """Start the operation of the nested stack that the row of its resource records."""
 
     def act_on_nested_stacks(self, context: Any, asked: Sequence[Document]) -> Sequence[Document | None]:
-        """The same for several rows; each request holds the arguments of the other method."""
+        """Do the same for several rows. Each request holds the arguments of `act_on_nested_stack`."""
 
     def cancel_nested_stack(self, context: Any, resource_id: str, fence: int) -> None:
-        """Stop what a nested stack does on behalf of its resource."""
+        """Cancel the operation that a nested stack runs for its resource."""
 
     def read_nested_stack(self, context: Any, stack_id: str) -> dict[str, Any]:
-        """The outputs and attributes of a nested stack."""
+        """Read the outputs and attributes of a nested stack."""
 
     def delete_nested_snapshot(self, context: Any, stack_id: str, snapshot_id: str) -> None:
-        """Begin to delete a snapshot of a nested stack."""
+        """Start to delete a snapshot of a nested stack."""
 
 
 class StackStates(Protocol):
@@ -67,9 +67,9 @@ class StackStates(Protocol):
 
 
 class EngineNesting:
-    """The nested stacks that a worker has to do with.
+    """The nested stacks of a worker, by way of an engine.
 
-    :param context: makes the context of a request, from a project's id and the id of the request that has led to it.
+    :param context: makes the context of a request, from the ids of a project and of the original request.
     """
 
     def __init__(self, engine: NestingEngine, states: StackStates, context: Callable[[str, str], Any]) -> None:
@@ -108,24 +108,24 @@ class EngineNesting:
         if not _is_plain(claim) or claim.resource.token is None:
             return None
         stack = self(claim, lambda: None)
-        with suppress(PluginFailure):  # no answer again, or another worker holds the row
+        with suppress(PluginFailure):  # the answer was lost again, or another worker holds the row
             stack.act()
         return stack.handoff
 
     def kept(self, stack_id: str, project_id: str) -> OneNestedStack:
-        """A stack that is, or was, nested in another one, and of which there may be snapshots."""
+        """The stack with an id, to delete its snapshots. It is, or was, nested in another one."""
         return OneNestedStack(self._engine, self._states, self._context(project_id, ''), stack_id)
 
 
 class OneNestedStack:
     """One nested stack; see `convergence.resources.nesting.NestedStacks`.
 
-    :param held: key of the row whose object it is, and the fence under which that is held; ('', 0): it is not.
-    :ivar is_silent: what it has done last is known to have been for a template without outputs.
+    :param held: key and fence of the claimed row whose object the stack is; ('', 0): no row is claimed.
+    :ivar is_silent: True if its last operation is known to be for a template without outputs.
     :ivar offer: the row, if an engine may release it as soon as the stack works.
     :ivar handoff: the row, if an engine released it; see `convergence.resources.nesting.NestedStacks`.
-    :ivar foretell: where the row may be let go of, see `convergence.worker.attempts.port.NestingPort`.
-    :ivar begun: what an engine has answered already, to be taken for the answer to the first step.
+    :ivar expected_output: if the engine may release the row; see `convergence.worker.attempts.port.NestingPort`.
+    :ivar begun: the answer of an engine that has started the first step already.
     """
 
     def __init__(
@@ -144,31 +144,31 @@ class OneNestedStack:
         self.begun: Document | None = None
 
     def act(self, step: int = 0) -> NestedStep:
-        """Have an engine begin what the row says is under way."""
+        """Have an engine start the operation that the row records."""
         begun, self.begun = self.begun, None
         if begun is None or step > 0:
             ends = {TELLS: self.expected_output()} if self.expected_output is not None else None
             node = self.offer.claimed_for[1] if self.offer is not None else None
-            begun = _asked(
+            begun = _call_engine(
                 lambda: self._engine.act_on_nested_stack(self._context, *self._held, step=step, node=node, ends=ends)
             )
         released = begun.get('handoff')
         self.handoff = (
             self.offer.released(released['traversal_id'], released['nodes']) if self.offer and released else None
         )
-        # An engine of a later version may say more.
+        # An engine of a later version may add keys.
         known = {key: begun[key] for key in begun.keys() & _STEP}
         self._values, step_begun = None, NestedStep(**{**known, 'handoff': self.handoff})
         self.is_silent = step_begun.is_silent
         return step_begun
 
     def cancel(self) -> None:
-        """Have an engine stop what the stack does on behalf of the row."""
-        _asked(lambda: self._engine.cancel_nested_stack(self._context, *self._held))
+        """Have an engine cancel the operation that the stack runs for the row."""
+        _call_engine(lambda: self._engine.cancel_nested_stack(self._context, *self._held))
 
     def delete_snapshot(self, snapshot_id: str) -> None:
-        """Have an engine delete a snapshot of the stack. Of one that is gone: nothing."""
-        _asked(lambda: self._engine.delete_nested_snapshot(self._context, self._stack_id, snapshot_id))
+        """Have an engine delete a snapshot of the stack. Does nothing if the snapshot does not exist."""
+        _call_engine(lambda: self._engine.delete_nested_snapshot(self._context, self._stack_id, snapshot_id))
 
     def state(self, traversal_id: str) -> NestedState:
         """The state of the stack, read from its row.
@@ -193,12 +193,12 @@ class OneNestedStack:
     def values(self) -> NestedValues:
         """The outputs and attributes of the stack; read once for each operation."""
         if self._values is None:
-            told = _asked(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
-            self._values = NestedValues(**told)
+            values = _call_engine(lambda: self._engine.read_nested_stack(self._context, self._stack_id))
+            self._values = NestedValues(**values)
         return self._values
 
     def output_names(self) -> tuple[str, ...]:
-        """The names of its outputs. No engine is called if it is known that there are none."""
+        """The names of its outputs. Calls no engine if the stack is known to have none."""
         return () if self.is_silent else tuple(self.values().outputs)
 
 
@@ -209,23 +209,23 @@ def _request(claim: Claim, expected_output: ExpectedOutput) -> Document:
 
 
 def _is_plain(claim: Claim) -> bool:
-    """Return True if an engine can store all that is known when the action starts.
+    """Return True if an engine can store everything about the row at the start of the action.
 
-    And the node is done with its success, if with that of any action: see `convergence.core.upwards`.
+    The success of the action must also complete the node: see `convergence.core.upwards`.
     """
     takes_over = claim.resource.data.get(ADOPTED) is not None
     keeps_nothing = claim.action is not Action.SNAPSHOT and not takes_over
     return keeps_nothing and claim.completes_node and claim.node.number != NO_NODE
 
 
-def _asked(ask: Callable[[], T]) -> T:
-    """The answer of an engine.
+def _call_engine(call: Callable[[], T]) -> T:
+    """Call an engine and return its answer.
 
-    :raises TransientFailure: there is none now, or the engine says that it may be another one later.
-    :raises FinalFailure: what is wanted cannot be.
+    :raises TransientFailure: no engine answers, or the call may succeed later.
+    :raises FinalFailure: the engine refuses the request.
     """
     try:
-        return ask()
+        return call()
     except (RetryLater, OperatorError) as error:
         raise TransientFailure(str(error)) from error
     except UserError as error:

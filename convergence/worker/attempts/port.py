@@ -20,7 +20,7 @@ from convergence.resources.storable import MOST_BYTES
 
 
 def wait(task: Task, duration_s: float) -> bool:
-    """Wait for a while, or until the task is cancelled; whether it was."""
+    """Wait for some seconds, or until the task is cancelled. Return True if it is cancelled."""
     return task.cancelled.wait(duration_s)
 
 
@@ -34,47 +34,47 @@ ExpectedOutput: TypeAlias = Callable[[], Document | None]
 
 
 class NestingPort(Protocol):
-    """The nested stacks that a worker has to do with."""
+    """The nested stacks of a worker."""
 
     def __call__(self, claim: Claim, expected_output: ExpectedOutput, begun: Document | None = None) -> NestedStacks:
         """The stack that is the object of a claimed row.
 
-        :param foretell: the output of the resource for a stack that is complete and has no outputs, as it is stored;
-            None: that depends on what is in the stack.
-        :param begun: what `begin_together` has answered for it.
+        :param expected_output: returns the output of the resource for a complete stack without outputs, in the form of
+            the database. It returns None if the output depends on the content of the stack.
+        :param begun: the answer of `begin_together` for the row.
         """
 
     def begin_together(self, claims: Sequence[tuple[Claim, ExpectedOutput]]) -> list[Document | None]:
-        """Have an engine begin, in one call, what several rows of one operation were claimed for.
+        """Have an engine start, in one call, the nested stacks of several claimed rows of one operation.
 
-        :returns: for each what has begun. None where nothing has, or where that is not known: to ask for it by itself,
-            as always, does no harm.
+        :returns: for each the answer of the engine. None if the stack did not start, or if that is not known: the
+            caller then starts it in a call of its own, which does no harm to a stack that runs.
         """
 
     def kept(self, stack_id: str, project_id: str) -> NestedStacks:
-        """A stack that is, or was, nested in another one, and of which there may be snapshots."""
+        """The stack with an id, to delete its snapshots. It is, or was, nested in another one."""
 
     def lost_handoff(self, claim: Claim) -> Handoff | None:
         """Return the handoff of a row whose claim is over, if an engine released it and its answer was lost."""
 
 
 class NoNesting:
-    """A worker that has no engine to ask about stacks."""
+    """The nested stacks of a worker without an engine: there are none."""
 
     def __call__(self, claim: Claim, expected_output: ExpectedOutput, begun: Document | None = None) -> NestedStacks:
-        """None."""
+        """Return the stack that refuses every use."""
         return NO_STACK
 
     def begin_together(self, claims: Sequence[tuple[Claim, ExpectedOutput]]) -> list[Document | None]:
-        """Nothing."""
+        """Start nothing."""
         return [None for _ in claims]
 
     def kept(self, stack_id: str, project_id: str) -> NestedStacks:
-        """None."""
+        """Return the stack that refuses every use."""
         return NO_STACK
 
     def lost_handoff(self, claim: Claim) -> Handoff | None:
-        """None."""
+        """Return None: no engine released a row."""
         return None
 
 
@@ -85,7 +85,7 @@ NO_NESTING = NoNesting()
 def none_of_stack(stack_id: str) -> Credentials:
     """The default of `WorkerPort.credentials`.
 
-    :raises FinalFailure: there are none.
+    :raises FinalFailure: always; this worker has no credentials.
     """
     return no_credentials()
 
@@ -94,16 +94,16 @@ def none_of_stack(stack_id: str) -> Credentials:
 class WorkerPort:
     """The part of a worker that a runner uses.
 
-    :param record: stores what has become known while an action goes on; False: the row is not held any more.
-    :param escalate: stores that a repair goes on as an update; False: the row is not held any more.
-    :param draining: whether the process is about to end.
-    :param wanted: whether the traversal that a row was claimed for still runs.
+    :param record: stores facts about the object while an action runs; False: the claim is lost.
+    :param escalate: stores that a repair continues as an update; False: the claim is lost.
+    :param draining: True while the process drains.
+    :param wanted: True if the traversal of a claim still runs.
     :param signals: the signals that some rows have received, oldest first, each with the name of the resource.
-    :param wait: waits for a while, or until the task is cancelled; whether it was.
-    :param most_bytes: what a resource may store of each kind, as JSON.
-    :param nested: the nested stacks that the worker has to do with.
-    :param software: where software configurations and deployments are kept.
-    :param credentials: those with which the stack of that id acts for its user.
+    :param wait: waits for some seconds, or until the task is cancelled; True if it is cancelled.
+    :param most_bytes: maximum size of each kind of a resource's values, in bytes of JSON.
+    :param nested: the nested stacks of the worker.
+    :param software: the rows of software configurations and deployments.
+    :param credentials: the credentials of the stack with an id, for calls on behalf of its user.
     """
 
     record: Callable[[Claim, Parked], bool]

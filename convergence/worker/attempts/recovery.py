@@ -1,8 +1,8 @@
-"""A creation whose end is not known: find out what it has made, before its resource is deleted or made in another way.
+"""Recover from a creation whose result is unknown: find its object before the resource is deleted or created again.
 
-The answer may have been lost with the worker that made the call, or on the way from the service. A type with `find` can
-search for the object. A type whose token is enforced returns it from a second creation, which makes nothing new. For
-any other type it cannot be known, and an event says so.
+The result may have been lost with the worker that made the call, or on the way from the service. A type with `find`
+searches for the object. A type whose token is enforced returns it from a second creation, which makes no second object.
+For any other type the object cannot be known; an event of the stack reports that.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from convergence.worker.attempts.attempt import Attempt, CallPostponed, NotStart
 LOG = logging.getLogger(__name__)
 
 SEARCH_EVERY_S = 5.0
-"""Maximum number of seconds between two searches for an object that an interrupted creation may still make."""
+"""Seconds between two searches for an object that a lost creation may still make."""
 
 _CREATING = 'creating_first'
-"""Marks the progress of a deletion that is still busy with a second creation."""
+"""Key in the progress of a deletion: the progress of the second creation that must end before the deletion."""
 
 Patiently = Callable[[Attempt, Callable[[], Any], bool], Any]
-"""Makes a call, again and again while it may work later; true: until the action has taken too long."""
+"""Makes a call of a type and retries it after transient errors. With True as third argument it retries after any error,
+until the time limit of the action."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreationRecovery:
-    """Finds out what creations have made.
+    """Finds the objects of creations whose result is unknown.
 
-    :param patiently: makes a call of the resource type.
-    :param draining: whether the process is about to end.
+    :param patiently: makes a call of the resource type, with retries.
+    :param draining: True while the process drains.
     """
 
     patiently: Patiently
@@ -64,12 +65,12 @@ class CreationRecovery:
     def find_whole(self, attempt: Attempt) -> Answer | None:
         """Search for the object of a lost creation; None if there is none, or if the type cannot search.
 
-        An exception says nothing about the object: the search is repeated until the time limit of the action. A type
-        that cannot be imported is not waited for where nothing was made, as far as is known.
+        If `find` raises any other error, the search is repeated until the time limit of the action. If the type cannot
+        be imported and no object is known to have been made, the search ends at once with None.
 
         :raises ForeignObject: the object belongs to another owner.
-        :raises ReplacementNeeded: what is there lacks something, and its creation cannot go on. It has an id.
-        :raises FinalFailure: it has never answered.
+        :raises ReplacementNeeded: the object, whose id the error has, is incomplete and its creation cannot continue.
+        :raises FinalFailure: `find` has not answered before the time limit.
         """
         if not attempt.kind.implements('find'):
             return None
@@ -98,7 +99,7 @@ class CreationRecovery:
             raise CallPostponed(f'find() does not answer: {later.reason}', later.attempts, later.after_s) from later
         except Exception as error:
             raise FinalFailure(
-                f'what its creation has made is not known, because find() does not answer: {text_of(error)}'
+                f'the object of its creation is not known, because find() does not answer: {text_of(error)}'
             ) from error
         if isinstance(answer, ForeignObject | ReplacementNeeded):
             raise answer
@@ -117,8 +118,9 @@ class CreationRecovery:
     def waits_s(self, attempt: Attempt) -> float:
         """Seconds until the next search for an object that an interrupted creation may still make; 0: no need to wait.
 
-        Another object can be made beside it, unless it holds what there is only once: an address, a port. As long as
-        the call may still land, nothing could be taken from it, and the service would refuse to make another one.
+        A type with `release_for_replacement` holds something unique, such as an address. While the interrupted call
+        may still take effect, its object cannot release that, and the service would refuse to make another object.
+        Objects of other types can exist side by side, so there is no need to wait.
         """
         kind = attempt.kind
         left_s = (attempt.claim.resource.search_until or 0.0) - attempt.claim.at
@@ -129,10 +131,11 @@ class CreationRecovery:
         )
 
     def before_deletion(self, attempt: Attempt) -> Succeeded | Parked | None:
-        """Learn what is to be deleted, where that is not known; None where the deletion goes on.
+        """Find the object to delete, if it is not known.
 
-        :returns: that nothing is there, or that it has to be looked for again.
-        :raises FinalFailure: it could not be found out.
+        :returns: `Succeeded` if there is no object; `Parked` if the search must be repeated; None if the deletion can
+            continue.
+        :raises FinalFailure: the object could not be found out.
         """
         row, kind = attempt.claim.resource, attempt.kind
         begun = _creation_in(attempt.progress)
@@ -147,23 +150,23 @@ class CreationRecovery:
             return None
         left_s = (row.search_until or 0.0) - attempt.claim.at
         asks_again = kind.implements('find') or (kind.token_enforced and known is Made.PERHAPS)
-        if left_s > 0 and asks_again:  # else no wait would tell anything
+        if left_s > 0 and asks_again:  # otherwise a later call could find out no more
             return Parked(None, min(left_s, SEARCH_EVERY_S))
         unknowable = known is not Made.NOTHING and not kind.implements('find')
         if unknowable and kind.token_enforced:
             return self._learn(attempt, lambda: kind.create(attempt.call))
         note = _unknowable(attempt) if unknowable else ''
-        # If its creation has recorded data before it was interrupted, the type knows what to remove.
-        told = attempt.data and known is not Made.NOTHING
-        return None if told else Succeeded(None, note=note)
+        # If the interrupted creation has recorded data, the type knows from it which object to delete.
+        has_data = attempt.data and known is not Made.NOTHING
+        return None if has_data else Succeeded(None, note=note)
 
     def create_again(self, attempt: Attempt) -> bool:
-        """Learn the object of an interrupted creation from a second one, if `find` cannot; True if it is known then.
+        """Learn the object of an interrupted creation from a second one, if the type has no `find`.
 
-        What was not made is made now, and known.
+        If the first creation made no object, the second one makes it. Return True if the object is known then.
 
-        :raises CallPostponed: it is being made.
-        :raises NotStarted: the process is about to end, or the traversal was cancelled.
+        :raises CallPostponed: the creation is still under way.
+        :raises NotStarted: the process drains, or the traversal was cancelled.
         """
         if attempt.kind.implements('find') or not attempt.kind.token_enforced:
             return False
@@ -173,26 +176,25 @@ class CreationRecovery:
             LOG.info('Second creation of %s to learn its object failed: %s', attempt.claim.resource.name, error)
             return False
         if parked is not None:
-            raise CallPostponed('what its creation has made is not known yet', attempt.attempts, parked.after_s)
+            raise CallPostponed('the object of its creation is not known yet', attempt.attempts, parked.after_s)
         return True
 
     def _learn(self, attempt: Attempt, call: Callable[[], Answer]) -> Succeeded | Parked | None:
-        """Create again in order to delete. If another owner has the unique object, there is none of ours."""
+        """Create again in order to learn the object to delete.
+
+        If an object of another owner has the token or name, the resource has no object.
+        """
         try:
             return self._create(attempt, call)
         except ForeignObject as error:
-            LOG.info(
-                'Nothing to delete of %s, the object belongs to another owner: %s',
-                attempt.claim.resource.name,
-                text_of(error),
-            )
+            LOG.info('%s has no object to delete: %s', attempt.claim.resource.name, text_of(error))
             attempt.progress = None
             return None if attempt.data else Succeeded(None)
 
     def _create(self, attempt: Attempt, call: Callable[[], Answer]) -> Parked | None:
-        """Create a second time in order to learn what the first creation has made; None as soon as that is known.
+        """Create a second time in order to learn the object of the first creation; None once it is known.
 
-        :raises NotStarted: the process is about to end, or the deletion was cancelled.
+        :raises NotStarted: the process drains, or the deletion was cancelled.
         :raises ForeignObject: the object exists already and belongs to another owner.
         """
         if self.draining() or (attempt.task.is_unwanted and attempt.progress is None):
@@ -215,7 +217,7 @@ class CreationRecovery:
 
 
 def is_creating(progress: Mapping[str, Json] | None) -> bool:
-    """Return True if a deletion is still at the second creation, which returns the id of the object."""
+    """Return True if the second creation, from which a deletion learns its object, is still under way."""
     return _creation_in(progress) is not None
 
 
@@ -227,7 +229,7 @@ def _creation_in(progress: Mapping[str, Json] | None) -> Mapping[str, Json] | No
 def _unlearned(error: Exception) -> str:
     again = 'is still not possible' if isinstance(error, TransientFailure) else 'fails'
     return (
-        'whether its interrupted creation has made anything is not known, because to create it again with the same '
+        'it is not known if its interrupted creation has made an object, because a second creation with the same '
         f'token {again}: {text_of(error)}'
     )
 
@@ -236,17 +238,18 @@ def _unknowable(attempt: Attempt) -> str:
     """Write to the log and to the events that an object may be left over."""
     row = attempt.claim.resource
     note = (
-        f'its creation ended without an answer, and whether it has made anything cannot be known: {row.type} has '
-        f'neither find() nor token_enforced. Look for an object of the token {row.token}'
+        f'its creation ended without an answer and may have made an object: {row.type} has neither find() nor '
+        f'token_enforced. Search for an object with the token {row.token} and delete it manually'
     )
     LOG.warning('Resource %s (%s) may have left an object: %s', row.name, row.id, note)
     return note
 
 
 def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseException) -> bool:
-    """Return True if a failed creation has left no object: it was not called, or its type says so.
+    """Return True if a failed creation has left no object: the type was not called, or reported none with its error.
 
-    A type that fails on purpose names the object, if there is one. Of what an earlier call has led to it knows nothing.
+    A type that raises `FinalFailure` or `TransientFailure` gives the id of the object if there is one. It does not know
+    about objects of earlier calls, so only a first call counts.
     """
     if claim.action is not Action.CREATE or not (claim.step is Step.CREATE or claim.clean):
         return False
@@ -254,5 +257,5 @@ def says_nothing_made(claim: Claim, attempt: Attempt | None, error: BaseExceptio
         return True
     known = attempt.physical_id is not None or getattr(error, 'physical_id', None) is not None
     begun = attempt.answered or attempt.progress is not None
-    promised = attempt.looks or isinstance(error, (FinalFailure, TransientFailure))
+    promised = attempt.is_preparing or isinstance(error, (FinalFailure, TransientFailure))
     return promised and not known and not begun

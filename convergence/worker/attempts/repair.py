@@ -1,4 +1,4 @@
-"""Observe the real object, of a failed row or for a comparison, and repair it."""
+"""Observe the object of a row and repair it: keep it, update it in place, or have it replaced."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from convergence.worker.attempts.attempt import Attempt, output_of
 
 
 class Repairs:
-    """Keeps an object, changes it in place, or says that only another one will do.
+    """Keeps an object, updates it in place, or has it replaced.
 
-    :param patiently: makes a call, and repeats it while it says that it may work later.
-    :param find: asks a type for the object that a creation has made.
-    :param drive: makes the first call of an action and brings that to its end.
-    :param learned: stores what is known of the object by now.
-    :param escalate: writes that an update begins; False: the row is not held any more.
+    :param patiently: makes a call, and retries it after transient errors.
+    :param find: searches for the object of a creation.
+    :param drive: makes the first call of an action and polls the action until it ends.
+    :param learned: stores the known facts about the object.
+    :param escalate: stores that the repair continues as an update; raises `ClaimLost` if the claim is lost.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Repairs:
         self._escalate = escalate
 
     def look(self, attempt: Attempt) -> Result:
-        """Look at the object before anything is done about it, or thrown away."""
+        """Observe the object, and keep, update or replace it accordingly."""
         kind, claim = attempt.kind, attempt.claim
         failed, action = claim.resource.status is Status.FAILED, claim.resource.action
         try:
@@ -58,8 +58,8 @@ class Repairs:
             if attempt.physical_id is None and (failed or kind.implements('find')):
                 found = self._find(attempt)
                 if found is None:
-                    return _another(attempt, 'nothing was found of it')
-                if attempt.learn(found):  # an update that is interrupted goes on with what was found
+                    return _another(attempt, 'its object was not found')
+                if attempt.learn(found):  # an interrupted update continues with the object that was found
                     self._learned(attempt)
             observed = self._observed(attempt)
         except ObjectNotFound:
@@ -68,14 +68,15 @@ class Repairs:
         if not of_use:
             return _another(attempt, 'it failed' if failed else 'it is of no use any more')
         if may_still_sleep(claim.resource):
-            # What sleeps is not to be changed: that could fail, or hide that it sleeps. The core says what it means.
+            # A suspended object must not be changed: the update could fail, or hide that it is suspended. The core
+            # decides what the suspension means for the row.
             return Succeeded(None, attempt.physical_id, attempt.data)
         wanted = claim.pending.properties if claim.pending else {}
         change = compare(kind, claim.resource.properties, wanted, lambda: attempt.call, attempt.data)
         if change is Change.REPLACE:
             return _another(attempt, f'{"it failed, and " if failed else ""}its properties have changed')
         differs = _take_in(attempt, observed, change)
-        # Parts of an update that failed may have been applied; what a check has found may not show in the properties.
+        # A failed update may be applied in part, and the fault that a check found may not be a property.
         touched = failed and action in (Action.UPDATE, Action.CHECK)
         if change is Change.NONE and not differs and not touched:
             return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
@@ -83,7 +84,11 @@ class Repairs:
         return self._drive(attempt, lambda: kind.update(attempt.call))
 
     def update_again(self, attempt: Attempt) -> Result:
-        """An update was cut off. Where only reality differed, that has to be looked at again: no row says how."""
+        """Repeat an interrupted update.
+
+        If the desired properties equal the applied ones, the update was a repair of drift. No row stores the drift, so
+        the object is observed again.
+        """
         kind, claim = attempt.kind, attempt.claim
         wanted = claim.pending.properties if claim.pending is not None else {}
         same = not changed_properties(kind, claim.resource.properties, wanted, attempt.data)
@@ -116,10 +121,11 @@ def _another(attempt: Attempt, reason: str) -> NeedsReplacement:
 
 
 def _take_in(attempt: Attempt, observed: Observed | None, change: Change) -> bool:
-    """Let the update begin from what the object really is; whether that differs from what was applied.
+    """Make the live properties of the object the starting point of the update. Return True if they have drifted.
 
-    :param change: what the template has changed of it.
-    :raises FinalFailure: only another object could have the values that were applied, and the template wants none.
+    :param change: the change of the template.
+    :raises FinalFailure: a drifted property cannot be updated, and the template did not change, so that it needs no
+        other object.
     """
     kind, call = attempt.kind, attempt.call
     if observed is None or call.previous is None:
@@ -131,8 +137,8 @@ def _take_in(attempt: Attempt, observed: Observed | None, change: Change) -> boo
     fixed = [name for name in names if name in schema.properties and not schema.properties[name].update_allowed]
     if fixed and change is Change.NONE:
         raise FinalFailure(
-            f'{", ".join(fixed)} changed outside of the stack, and no update can put that right; mark the resource '
-            'unhealthy to have another object made in its place'
+            f'{", ".join(fixed)} changed outside of the stack, and no update can restore that; mark the resource '
+            'unhealthy to have its object replaced'
         )
     found = {**attempt.claim.resource.properties, **{name: observed.properties[name] for name in names}}
     attempt.call = replace(call, previous=schema.parse(found, Strictness.LENIENT))

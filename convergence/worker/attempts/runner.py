@@ -1,4 +1,4 @@
-"""Drive a resource type from the beginning, or the middle, of an action to an end that can be stored."""
+"""Run the action of a claim: call the resource type, poll and retry, until there is a result that can be stored."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from convergence.worker.attempts.repair import Repairs, is_repairable
 LOG = logging.getLogger(__name__)
 
 PASSING = (TransientFailure, Conflict, DatabaseUnavailable)
-"""Transient errors: a call that raises one is retried. The last two come from the writers that a call gets."""
+"""Transient errors: a call that raises one is retried. A call that writes to the database may raise the last two."""
 _Answer = TypeVar('_Answer')
 
 
@@ -82,12 +82,13 @@ class Runner:
         )
 
     def run(self, claim: Claim, task: Task, begun: Document | None = None) -> Result:
-        """Do what the row was claimed for.
+        """Run the step that the row was claimed for.
 
-        Any exception of a resource type becomes a result; only `TaskKilled` and `ClaimLost` come through.
+        Any exception of a resource type becomes a result.
 
-        :param begun: see `convergence.worker.checks.nested_batch.NestedBatch.begun`.
-        :raises ClaimLost: the row is not ours any more.
+        :param begun: see `convergence.worker.checks.nested_batch.NestedBatch.begin_together`.
+        :raises ClaimLost: another worker holds the row.
+        :raises TaskKilled: the supervisor of the task gave it up.
         """
         with logs.masking(self.attempts.secrets(claim)):
             return self._answer(claim, task, begun)
@@ -107,7 +108,7 @@ class Runner:
             )
         except TaskKilled:
             if attempt is not None and attempt.physical_id != claim.resource.physical_id:
-                # The call returned after it was given up: its object must be tracked all the same.
+                # The call returned after its task was given up: its object must still be tracked.
                 raise ClaimLost(attempt.physical_id) from None
             raise
         except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
@@ -117,7 +118,7 @@ class Runner:
             physical_id = storable_id(getattr(error, 'physical_id', None))
             if task.cancelled.is_set() and (
                 self._port.draining() or (task.reason is not StopReason.TIME and self._port.wanted(claim))
-            ):  # perhaps only because this worker has to stop: another one finds out how far it got
+            ):  # the cause may be only that this worker stops: another worker resumes the action
                 log_failure(claim, 'was interrupted', error)
                 return with_known(attempt, Parked(attempt.progress if attempt else None, 0.0, physical_id))
             log_failure(claim, 'failed', error)
@@ -155,7 +156,7 @@ class Runner:
             case Step.CANCEL:
                 return self._stop(attempt)
             case Step.INTERRUPT:
-                return self._let_go(attempt, told=True)
+                return self._cancel_or_park(attempt, is_ordered=True)
             case Step.READ:
                 return Succeeded(output_of(attempt), call.physical_id, call.data)
         raise AssertionError(f'{claim.step} needs no plugin')
@@ -178,16 +179,16 @@ class Runner:
             return Succeeded(None)
 
     def _prepare(self, attempt: Attempt) -> None:
-        """Ask whether it can be made, look before anything is made, and store what was seen.
+        """Call `validate` and `prepare` before a creation, and store the answer of `prepare`.
 
-        :raises NotStarted: the process is about to end, or the object is not desired any more.
+        :raises NotStarted: the process drains, or the traversal was cancelled.
         """
         kind = attempt.kind
         if not (kind.implements('validate') or kind.implements('prepare')):
             return
         if self._port.draining() or attempt.task.is_unwanted:
             raise NotStarted
-        attempt.looks = True
+        attempt.is_preparing = True
         if kind.implements('validate'):
             self._patiently(attempt, lambda: kind.validate(attempt.call))
             attempt.answered = False  # nothing was made
@@ -197,10 +198,10 @@ class Runner:
             attempt.answered = False  # nothing was made
             known = with_known(attempt, Parked(None, 0.0))
             store(attempt, partial(self._port.record, attempt.claim, known))
-        attempt.looks = False
+        attempt.is_preparing = False
 
     def _adopt(self, attempt: Attempt) -> Result:
-        """Look whether the object that others have made is there."""
+        """Check that an object that was made outside of the stack exists."""
         try:
             self._patiently(attempt, lambda: attempt.kind.observe(attempt.call))
         except ObjectNotFound:
@@ -209,7 +210,7 @@ class Runner:
         return Succeeded(output_of(attempt), attempt.physical_id, attempt.data)
 
     def _resume(self, attempt: Attempt) -> Result:
-        """Resume an interrupted action: poll it, or find out how far it got."""
+        """Resume an interrupted action: poll it if its progress is stored, else find its object or begin again."""
         kind, action, progress = attempt.kind, attempt.claim.action, attempt.progress
         if progress is not None and not is_creating(progress):
             try:
@@ -227,7 +228,7 @@ class Runner:
         if action is Action.ADOPT:
             return self._adopt(attempt)
         if attempt.claim.clean and attempt.physical_id is None:
-            self._prepare(attempt)  # nothing was made, and perhaps nothing was seen either
+            self._prepare(attempt)  # no object was made, and the preparation may not have ended
             return self._drive(attempt, lambda: kind.create(attempt.call))
         try:
             found = self._recovery.find_whole(attempt)
@@ -240,7 +241,7 @@ class Runner:
         waits_s = self._recovery.waits_s(attempt)
         if waits_s > 0:
             return with_known(attempt, Parked(None, waits_s))
-        return NeedsReplacement('its creation was interrupted, and whether it made anything is unknown')
+        return NeedsReplacement('its creation was interrupted, and it is not known if it made an object')
 
     def _stop(self, attempt: Attempt) -> Result:
         """Stop an action that is not desired any more.
@@ -249,13 +250,13 @@ class Runner:
         """
         progress, known = attempt.progress, made(attempt.claim.resource) is not Made.PERHAPS
         if progress is None or known or attempt.kind.can_cancel(attempt.claim.action):
-            return self._let_go(attempt, told=True)
+            return self._cancel_or_park(attempt, is_ordered=True)
         return self._drive(attempt, lambda: poll(attempt, progress))
 
     # --- driving ----------------------------------------------------------------------------------------------
 
     def _drive(self, attempt: Attempt, first: Callable[[], Answer]) -> Result:
-        """Make the first call, then poll until the action is done, or until the thread is needed elsewhere."""
+        """Make the first call, then poll until the action ends, or park it so that the thread is free."""
         too_late = self._port.draining() or (attempt.task.is_unwanted and attempt.progress is None)
         if too_late and not attempt.is_begun:
             raise NotStarted  # an action that is under way is cancelled below
@@ -267,11 +268,11 @@ class Runner:
                 after_s = poll_interval_s(attempt, answer, self._poll_policy)
                 return Parked(answer.progress, after_s, attempt.physical_id, handoff=handoff)
             if attempt.left_s <= 0:
-                return self._let_go(attempt)
+                return self._cancel_or_park(attempt)
             wait_s = min(poll_interval_s(attempt, answer, self._poll_policy), attempt.left_s)
             if self._port.draining():
                 return with_known(attempt, Parked(answer.progress, 0.0))
-            # What has been parked once is polled once and parked again: it has shown that it takes its time.
+            # An action that was parked before takes long: it is polled once and parked again.
             parked_before = attempt.claim.resource.progress is not None
             if parked_before or attempt.waited_s + wait_s > self._poll_policy.park_after_s:
                 return with_known(attempt, Parked(answer.progress, wait_s))
@@ -279,7 +280,7 @@ class Runner:
                 known = with_known(attempt, Parked(answer.progress, wait_s))
                 store(attempt, partial(self._port.record, attempt.claim, known))
             if self._port.wait(attempt.task, wait_s):
-                return self._let_go(attempt)
+                return self._cancel_or_park(attempt)
             attempt.waited_s += wait_s
             answer = self._patiently(attempt, partial(poll, attempt, answer.progress))
         attempt.learn(answer)
@@ -292,9 +293,9 @@ class Runner:
         return Succeeded(output, attempt.physical_id, attempt.data, attempt.kept)
 
     def _note(self, attempt: Attempt, physical_id: str | None = None, data: Mapping[str, Json] | None = None) -> None:
-        """`Call.record`: the attempt keeps the facts first, so that they survive the end of this thread.
+        """Implement `Call.record`. The attempt keeps the facts first, so that they survive the end of this thread.
 
-        :raises ClaimLost: the row is not held any more.
+        :raises ClaimLost: another worker holds the row.
         """
         if not attempt.note(physical_id, data):
             return
@@ -302,20 +303,22 @@ class Runner:
             self._learned(attempt)
 
     def _learned(self, attempt: Attempt) -> None:
-        """Store what is known of the object by now.
+        """Store the known facts about the object.
 
-        :raises ClaimLost: the row is not held any more.
+        :raises ClaimLost: another worker holds the row.
         """
         known = with_known(attempt, Parked(attempt.progress, 0.0))
         store(attempt, partial(self._port.record, attempt.claim, known))
 
-    def _let_go(self, attempt: Attempt, told: bool = False) -> Result:
-        """Cancel the action if it is not desired any more (`told`: the step says so); else park it for another worker.
+    def _cancel_or_park(self, attempt: Attempt, is_ordered: bool = False) -> Result:
+        """Cancel the action if it is late or its traversal is cancelled; else park it for another worker.
 
         A cancel is stored before workers are notified. If the database shows none, only this worker has to stop.
+
+        :param is_ordered: True if the step itself is a cancel.
         """
         late = attempt.left_s <= 0 or attempt.task.reason is StopReason.TIME
-        if not (late or told) and (self._port.draining() or self._port.wanted(attempt.claim)):
+        if not (late or is_ordered) and (self._port.draining() or self._port.wanted(attempt.claim)):
             return with_known(attempt, Parked(attempt.progress, 0.0))
         action, progress = attempt.claim.action, attempt.progress or {}
         try:
@@ -325,16 +328,18 @@ class Runner:
             raise
         except BaseException as error:  # noqa: BLE001 - as in run()
             log_failure(attempt.claim, 'could not be cancelled', error)
-        resumable = not (late or (told and attempt.claim.step is Step.CANCEL)) and not attempt.kind.can_cancel(action)
+        resumable = not (late or (is_ordered and attempt.claim.step is Step.CANCEL)) and not attempt.kind.can_cancel(
+            action
+        )
         reason = f'{action} timed out' if late else f'{action} cancelled'
-        saw_nothing = action is Action.CHECK
-        return with_known(attempt, Failed(reason, progress=progress if resumable else None, repairable=saw_nothing))
+        is_check = action is Action.CHECK  # which changed nothing
+        return with_known(attempt, Failed(reason, progress=progress if resumable else None, repairable=is_check))
 
     def _patiently(self, attempt: Attempt, call: Callable[[], _Answer], insist: bool = False) -> _Answer:
-        """Make a call; while it says that it may work later, repeat it as often as the policy allows.
+        """Make a call, and retry it after transient errors as often as the policy allows.
 
-        :param insist: retry after any exception, until the time limit of the action.
-        :raises CallPostponed: the next time is too far off to keep a thread for it.
+        :param insist: True to retry after any exception, until the time limit of the action.
+        :raises CallPostponed: the next attempt is too far off to keep a thread waiting for it.
         """
         policy = policy_of(attempt, self._poll_policy)
         while True:

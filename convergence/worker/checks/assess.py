@@ -44,7 +44,7 @@ class Heavy(Exception):
 class Evaluated:
     """The evaluated definition of a node.
 
-    :param failure: why nothing came of them.
+    :param failure: the error of the evaluation; None if it succeeded.
     """
 
     definition: Definition
@@ -57,7 +57,7 @@ class Evaluated:
 class Assessor:
     """Assesses nodes with the resource types of this process.
 
-    :param most_bytes: what a resource may store of each kind, as JSON.
+    :param most_bytes: maximum size of each kind of a resource's values, in bytes of JSON.
     """
 
     def __init__(self, registry: Registry, most_bytes: int = STANDARD.max_stored_bytes) -> None:
@@ -66,10 +66,10 @@ class Assessor:
         self._most_bytes = most_bytes
 
     def __call__(self, view: NodeView, evaluated: Evaluated | None = None) -> Desired | Undesirable:
-        """The wanted properties, and the change from the row's, or why they cannot be had.
+        """Return the desired properties and the change from the applied ones, or the reason why there are none.
 
-        :param evaluated: what `evaluate` has answered; of use where definition and inputs are the same.
-        :raises Heavy: the evaluation is for `evaluate`, when the row is not locked.
+        :param evaluated: the answer of `evaluate`; it is used if its definition and inputs are those of the view.
+        :raises Heavy: the evaluation costs too much while the row is locked; call `evaluate` after the transaction.
         """
         definition, resource = view.node.definition, view.resource
         assert definition is not None
@@ -89,10 +89,10 @@ class Assessor:
             return self._evaluated(view, Budget(STANDARD), self._yaql)
 
     def _evaluated(self, view: NodeView, budget: Budget, yaql: Yaql | None) -> Evaluated:
-        """Evaluate the definition. With `yaql`, every error is part of the result.
+        """Evaluate properties and metadata; without `yaql`, an evaluation that needs more raises.
 
-        :raises RequestLimitExceeded: without `yaql`: it costs more than the budget.
-        :raises NotYetKnown: without `yaql`: it needs an expression language.
+        :raises RequestLimitExceeded: only without `yaql`: the evaluation exceeds the budget.
+        :raises NotYetKnown: only without `yaql`: a value needs yaql.
         """
         assert view.node.definition is not None
         definition = view.node.definition
@@ -125,11 +125,11 @@ class Assessor:
                 properties = dict(wanted)
                 logs.mask_also(secret_properties(self._registry, definition.type, properties))
                 logs.mask_also(masked_texts(definition, properties))
-            # Of an object that belongs to others the template need not say how it was made.
+            # The template need not describe how an external object was made.
             change = Change.NONE if definition.external_id else self._change(view, resource, properties)
             renewed = self._registry.get(definition.type).renewed_by_updates
             return Desired(properties, change, evaluated.metadata, is_renewed=renewed, accepted=accepted)
-        except BaseException as error:  # noqa: BLE001 - it is the type's own code; it must not end the worker
+        except BaseException as error:  # noqa: BLE001 - a type may raise anything; it must not end the worker
             return Undesirable(text_of(error))
 
     def _change(self, view: NodeView, resource: Resource, properties: dict[str, Json]) -> Change:
@@ -153,9 +153,9 @@ class Assessor:
 
 
 def check(kind: ResourceType[Any], definition: Definition, properties: Mapping[str, Json]) -> None:
-    """Return True if the schema allows the properties.
+    """Check properties against the schema of their type.
 
-    :raises StackValidationFailed: carries all problems; those of hidden values do not tell them.
+    :raises StackValidationFailed: has all problems. A problem with a hidden value does not show the value.
     """
     hidden = within(definition.masked_paths, PROPERTIES)
     problems = PropertySchema.of(kind.Properties).check(properties, lambda *path: None, hidden)

@@ -27,9 +27,9 @@ class TaskClaim:
 
 
 class ClaimTable:
-    """The claims of each task, in the order in which it comes to them: it works on the first one.
+    """The claims of each task, in the order of its work: it works on the first one.
 
-    :param clock: seconds on the clock of this process, from any moment on.
+    :param clock: seconds on the monotonic clock of this process.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -38,32 +38,32 @@ class ClaimTable:
         self._given_up: WeakSet[Task] = WeakSet()
 
     def take(self, task: Task, claims: Sequence[Claim]) -> bool:
-        """Note the claims of a task. False: the task was given up meanwhile, and must not use them."""
+        """Add the claims of a task. Return False if the task was given up meanwhile and must not use them."""
         now = self._clock()
         self._held[task] = [TaskClaim(claim, now) for claim in claims]
         return task not in self._given_up or self._held.pop(task, None) is None
 
     def done(self, task: Task, claim: Claim) -> None:
-        """A task is done with one of its claims."""
+        """Remove a claim with which its task is done."""
         held = self._held.get(task)
         if held is not None:
             held[:] = [each for each in held if each.claim is not claim]
 
     def drop(self, task: Task) -> list[Claim]:
-        """A task works on nothing any more; what it held. Nothing, if it was given up before."""
+        """Remove a task, and return the claims that it held. None are left if it was given up before."""
         return [each.claim for each in self._held.pop(task, ())]
 
     def give_up(self, task: Task) -> list[Claim]:
-        """A task does not stop: from now on it is not there; what it held."""
-        self._given_up.add(task)  # before the look at what it holds: it may be about to claim something
+        """Remove a task that does not stop, refuse its later claims, and return the claims that it held."""
+        self._given_up.add(task)  # first, because the task may be about to claim a row
         return self.drop(task)
 
     def claims(self) -> list[Claim]:
-        """All that is held."""
+        """All claims of all tasks."""
         return [each.claim for held in list(self._held.values()) for each in list(held)]
 
     def overdue(self) -> list[tuple[Task, Claim]]:
-        """The tasks whose action has taken longer than it may."""
+        """The tasks whose present action has exceeded its time limit, with its claim."""
         now = self._clock()
         at_work = [(task, each) for task, held in list(self._held.items()) for each in held[:1]]
         return [(task, each.claim) for task, each in at_work if each.is_overdue(now)]

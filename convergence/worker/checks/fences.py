@@ -1,8 +1,8 @@
-"""The fences that one process has given out: never the same twice for one row, even where the database has gone back.
+"""Gives out fences: never the same one twice for a row within a process, even if the database loses commits.
 
-A claim is guarded by its owner and its fence. Owners never come back, and in the rows fences only grow. But a database
-that has lost commits has rows with smaller fences than it had: without a memory of its own a process could claim a row
-under an owner and a fence that an older thread of it still writes with.
+Owner and fence identify a claim. The id of an owner is never used again, and the fence of a row only grows. But after a
+database has lost commits, a row may have a smaller fence than before. Without its own memory of fences, a process could
+claim the row under an owner and a fence that one of its older threads still uses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from convergence.concurrency import Lock
 from convergence.core.rows import Resource
 
 MOST_FENCES = 10_000
-"""Of so many rows the last fence is remembered: far more than threads of one process can ever hold."""
+"""Maximum number of rows whose last fence is remembered: far more than the threads of one process can hold."""
 
 
 class Fences:
@@ -24,7 +24,7 @@ class Fences:
         self._last: OrderedDict[str, int] = OrderedDict()
 
     def next(self, row: Resource) -> int:
-        """The fence under which a row is to be claimed now."""
+        """Return the fence for a new claim of a row."""
         with self._lock:
             fence = max(row.fence, self._last.pop(row.id, 0)) + 1
             self._last[row.id] = fence

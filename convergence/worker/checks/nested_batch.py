@@ -3,9 +3,9 @@
 A nested stack costs a plan in an engine. Its claim and its request need not cost a transaction and a call each: one
 transaction claims the rows of up to five, and one call starts all of them. Then each is finished by itself; only the
 first call of its type finds the answer of the engine already there. If the engine does not start all of them, the first
-one asks again by itself, which does no harm, and the others go back to the scheduler.
+one makes a call of its own, which does no harm, and the others go back to the scheduler.
 
-Gain: 1.6 commits for each nested stack instead of 3, and 19 % of the time of a tree (docs/benchmarks.rst, "nested").
+Gain: 1.6 commits for each nested stack instead of 3 (docs/benchmarks.rst, "nested").
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class NestedBatch:
         self._scheduler.give_back(claim.traversal.id, [each for each in numbers if each not in taken])
         return [claim, *claimed]
 
-    def begun(self, claims: Sequence[Claim], task: Task) -> dict[str, Document]:
+    def begin_together(self, claims: Sequence[Claim], task: Task) -> dict[str, Document]:
         """Have an engine start, in one call, the nested stacks of several claims.
 
         :returns: by id of the row, the answer of the engine for `Runner.run`. A row without an answer should be
@@ -129,16 +129,14 @@ class NestedBatch:
         return begun
 
     def _plain(self, claim: Claim, task: Task) -> tuple[ExpectedOutput, ...]:
-        """Return the later output of a resource (one item), if an engine may start its nested stack at once; else
-        nothing.
+        """Return the expected output of a resource (one item) if its nested stack is the first step of its action; else
+        an empty tuple.
         """
         try:
             attempt = self._attempts.of(claim, task)
             return (partial(output_without_stack, attempt),) if _begins_at_once(attempt) else ()
-        except Exception as error:  # noqa: BLE001 - `Runner.run` comes to the same, and answers it
-            LOG.debug(
-                'Nested stack of %s not started together with others: %s', claim.resource.name, type(error).__name__
-            )
+        except Exception as error:  # noqa: BLE001 - `Runner.run` meets the same error, and stores it
+            LOG.debug('%s is started alone: %s', claim.resource.name, type(error).__name__)
             return ()
 
     def _may_begin(self, claim: Claim) -> bool:
@@ -150,7 +148,7 @@ def _begins_at_once(attempt: Attempt) -> bool:
     kind, claim = attempt.kind, attempt.claim
     name = claim.step.value.lower()
     if getattr(type(kind), name, None) is not getattr(NestedType, name):
-        return False  # what a type does of its own comes before its stack acts
+        return False  # a type with a method of its own may do other work first
     if claim.step is Step.CREATE:
         return not (kind.implements('validate') or kind.implements('prepare'))
     if claim.step is Step.DELETE:

@@ -36,12 +36,15 @@ class Settler(Protocol):
     """Decides in an engine what the failure of a traversal means for its stack."""
 
     def settle(self, stack_id: str, traversal_id: str) -> bool:
-        """Fail the stack or roll it back: a node of the traversal has failed. A hint: the sweeper finds it as well."""
+        """Fail the stack or roll it back, because a node of the traversal has failed.
+
+        The call is a hint: if it is lost, the sweeper settles the stack.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class CheckPorts:
-    """What the check of a node needs from the rest of the process.
+    """The functions of the rest of the process that the check of a node needs.
 
     :param settler: engines.
     :param retry_later: dispatches a node after some seconds: ``retry_later(seconds, traversal_id, number)``.
@@ -87,7 +90,7 @@ class NodeChecks:
         self._ports = ports
 
     def check(self, turn: Turn) -> None:
-        """Do what there is to do for a node now. Nothing, if another worker does it or it is done.
+        """Do the next step for a node. Does nothing if another worker does it, or if the node is done.
 
         A cancel of the traversal stops the task of the turn. The task was registered before the row is claimed, the
         claim reads if the traversal still runs, and afterwards the task is checked: so no cancel is missed.
@@ -106,8 +109,8 @@ class NodeChecks:
                 LOG.debug('Ignoring node %d of traversal %s, it does not exist any more', number, traversal_id)
                 return
             begun = committed.verdict
-            LOG.debug('Decided for node %d: %s', number, begun.step)
-            # While a type is called this thread runs no other node: so it keeps none back.
+            LOG.debug('node %d: %s', number, begun.step)
+            # While this thread calls a type it runs no other node, so it keeps none for itself.
             self._scheduler.on_ready(committed, None if begun.step in ACTING else turn)
         if begun.step is Step.REPLACE:
             self._replace(begun.stack_id, traversal_id, number, begun.resource_id, turn)
@@ -125,16 +128,16 @@ class NodeChecks:
             self._hold([claim], task, None)
 
     def _hold(self, claims: Sequence[Claim], task: Task, turn: Turn | None) -> None:
-        """Do what rows were claimed for, one after the other."""
+        """Run the steps of claims, one after the other."""
         if not self.claims.take(task, claims):
             for claim in claims:
-                self._let_go(claim)
+                self._release(claim)
             return
         try:
-            begun = self._nested_batch.begun(claims, task)
+            begun = self._nested_batch.begin_together(claims, task)
             for claim in claims[1:]:
                 if claim.resource.id not in begun:  # as far as is known: the answer may have been lost
-                    if self._let_go(claim) is End.FENCED:
+                    if self._release(claim) is End.FENCED:
                         self._scheduler.on_nested_ready(self._ports.lost_handoff(claim), turn)
                     self.claims.done(task, claim)
             for claim in (*claims[:1], *(each for each in claims[1:] if each.resource.id in begun)):
@@ -147,12 +150,12 @@ class NodeChecks:
             raise  # the supervisor that killed it releases the rows
         except BaseException:
             for claim in self.claims.drop(task)[1:]:
-                self._let_go(claim)
+                self._release(claim)
             raise
         self.claims.drop(task)
 
-    def _let_go(self, claim: Claim) -> End | None:
-        """Nothing was called under a claim, and nothing will be. What has become of the row; None: it is not known."""
+    def _release(self, claim: Claim) -> End | None:
+        """Release a claim under which no type was called. Return the state of the row; None if it is not known."""
         try:
             committed = self._steps.not_begun(claim)
         except ConvergenceError as error:
@@ -168,7 +171,7 @@ class NodeChecks:
         return committed.verdict
 
     def holding(self) -> frozenset[tuple[str, int]]:
-        """The rows that tasks work on, or have a result for: key and fence."""
+        """Key and fence of the rows that tasks work on, or whose result is not stored yet."""
         claims = [*self.claims.claims(), *(each.claim for each in self.unsaved())]
         return frozenset((claim.resource.id, claim.resource.fence) for claim in claims)
 
@@ -186,14 +189,14 @@ class NodeChecks:
         for place, claim in enumerate(self.claims.give_up(task)):
             with _bound(claim):
                 if place:
-                    self._let_go(claim)
+                    self._release(claim)
                 else:
                     self._leave(claim, task.reason is StopReason.TIME, cancelled)
 
     def _leave(self, claim: Claim, late: bool, cancelled: Container[str]) -> None:
         if self._steps.results.holds(claim):
             LOG.warning(
-                '%s of %s has ended after it was given up; its result is stored when the database is back',
+                '%s of %s ended after its thread was given up; retrying to store its result until the database is back',
                 claim.action,
                 claim.resource.name,
             )
@@ -204,7 +207,7 @@ class NodeChecks:
         if not late and claim.traversal.id not in cancelled:
             self._steps.give_back(claim)
             return
-        what = 'timed out and did not stop' if late else 'did not stop when it was told to'
+        what = 'timed out and did not stop' if late else 'did not stop when it was cancelled'
         committed = self._steps.abandon(claim, f'{claim.action} {what}')
         if committed is not None:
             self._conclude(claim, committed, None)
@@ -222,13 +225,13 @@ class NodeChecks:
             self._scheduler.on_ready(committed, turn)
 
     def _act(self, claim: Claim, task: Task, turn: Turn | None, answer: Document | None) -> Result | None:
-        """Call the plugin and store what came of it; None where the row was not ours any more."""
+        """Call the resource type and store the result; None if the claim is lost."""
         begun = self._ports.clock()
         with _bound(claim):
             if answer is None and (
                 self._ports.draining() or task.is_unwanted
-            ):  # perhaps only since the row was claimed
-                self._let_go(claim)
+            ):  # the process may have begun to drain after the row was claimed
+                self._release(claim)
                 return None
             LOG.debug('Starting %s of %s (%s)', claim.step, claim.resource.name, claim.resource.type)
             try:
@@ -287,7 +290,7 @@ class NodeChecks:
 
 
 def _bound(claim: Claim) -> AbstractContextManager[None]:
-    """Log lines say what they are about."""
+    """Add request, stack, traversal and resource of a claim to log lines."""
     return logs.bind(
         request_id=claim.traversal.request_id or None,
         stack=claim.stack.name,

@@ -1,4 +1,4 @@
-"""The transactions of a worker: what it locks and reads, who decides, and what came of it. One method, one step."""
+"""The transactions of a worker. Each method of `Steps` is one step: rows to lock and read, and the core's decision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 ROUNDS = 3
 """Maximum number of evaluations of a node whose inputs keep changing meanwhile."""
 NOT_STORABLE = 'its result could not be stored; the log of the worker says why'
-"""Why an action has failed whose result the database refuses for what is in it."""
+"""Status reason of a row whose result the database refuses because of its content."""
 
 
 TakeWaiting: TypeAlias = Callable[[], int | None]
@@ -40,16 +40,16 @@ TakeWaiting: TypeAlias = Callable[[], int | None]
 
 
 class Undecided(Conflict):
-    """Another worker holds the row and may still find the object of a lost result: the decision has to wait."""
+    """Another worker holds the row and may still find the object of a dropped result: the decision has to wait."""
 
 
 class Steps:
     """Carries out the steps of one worker.
 
-    :param assess: resolves what the template wants of a row; see `convergence.worker.checks.assess`.
-    :param pause: lets some seconds pass.
-    :ivar results: what is known and not stored yet.
-    :ivar nests: whether the objects of a type are stacks.
+    :param assess: evaluates the desired properties of a node; see `convergence.worker.checks.assess`.
+    :param pause: waits for some seconds.
+    :ivar results: the results that are not stored yet.
+    :ivar nests: returns True if the objects of a type are stacks.
     :param dropped: notified of each result that the fence refuses: its claim, and True if the database has lost it.
     """
 
@@ -69,11 +69,11 @@ class Steps:
         self._dropped = dropped
 
     def begin(self, traversal_id: str, number: int) -> Committed[StepDecision] | None:
-        """Decide what to do for a node, and claim its row where a plugin has to be called.
+        """Decide the step for a node, and claim its row if a resource type has to be called.
 
-        What costs much to evaluate is evaluated between two transactions: while a row is locked everybody else waits.
+        Properties that cost much are evaluated between two transactions: while a row is locked, others wait for it.
 
-        :raises Conflict: what there is to evaluate kept changing.
+        :raises Conflict: the inputs of the node changed during each of `ROUNDS` evaluations.
         """
         evaluated: Evaluated | None = None
 
@@ -85,13 +85,13 @@ class Steps:
                 return self._store.transact(OneNode(traversal_id, number, self._worker.max_input_bytes), decide)
             except Heavy as heavy:
                 evaluated = self._assess.evaluate(heavy.view)
-        raise Conflict(f'what node {number} of traversal {traversal_id} wants kept changing; it is looked at again')
+        raise Conflict(f'the inputs of node {number} of traversal {traversal_id} kept changing; it is checked again')
 
     def replace(self, stack_id: str, traversal_id: str, number: int, resource_id: str) -> Committed[str | None] | None:
         """Make a new row for a node.
 
-        Where that is refused, another worker or another traversal has moved on. Nothing is lost then: it dispatches
-        the node that the row belongs to now.
+        If that is refused, another worker or traversal has replaced or taken the row. Nothing is lost then: the other
+        one dispatches the node that the row belongs to now.
         """
         return self._store.transact(
             OneReplacement(traversal_id, number, stack_id, resource_id),
@@ -101,21 +101,23 @@ class Steps:
     def finish(
         self, claim: Claim, result: Result, now: float | None = None, take_waiting: TakeWaiting | None = None
     ) -> Committed[End] | None:
-        """Write what an action has led to and let go of the row; returns when that is stored, or refused by the fence.
+        """Store the result of an action and release its row. Returns when that is stored, or refused by the fence.
+
+        With `take_waiting` the same transaction also claims the row of a following node: one that becomes ready, the
+        next one of the backlog, or the one that `take_waiting` returns. It does so if a type has to be called for that
+        node and no lock is in the way; `Committed.following` is the claim.
 
         :param now: estimate of the time by the database's clock; None: read from the database.
-        :param take_waiting: gives a node of the traversal that was ready all along, if the caller goes on with one; it
-            is asked where no other is known. The row of that, of the node behind the window or of one that becomes
-            ready is claimed in the same transaction, if a type has to be called for it and no lock is in the way.
-            `Committed.following` is its claim then.
-        :raises Exception: neither the result nor its object alone can be stored, although the database is there.
+        :param take_waiting: returns a ready node of the traversal that waits here. Called only if no other following
+            node is known. None: the caller runs no further node.
+        :raises Exception: the database answers, but refuses the result, and also the id of the object alone.
         """
         following = self._following(claim, take_waiting) if take_waiting is not None else None
         if following is not None:
             try:
                 return self._finish(claim, result, now, following)
-            except Exception as error:  # noqa: BLE001 - perhaps it is the claim that cannot be stored: without it, then
-                LOG.debug('Storing the result without claiming the next node: %s', error)
+            except Exception as error:  # noqa: BLE001 - the cause may be the further claim: store without it
+                LOG.debug('the next node is checked by itself: %s', error)
         try:
             return self._finish(claim, result, now)
         except Exception:
@@ -159,11 +161,11 @@ class Steps:
         )
 
     def not_begun(self, claim: Claim) -> Committed[End] | None:
-        """Let go of a row under whose claim nothing was called."""
+        """Release a row under whose claim no type was called."""
         return self._store.transact(_held(claim), lambda view: finish(view, claim, NotBegun(), self._worker))
 
     def abandon(self, claim: Claim, reason: str) -> Committed[End] | None:
-        """Take a row from a task that does not stop; returns when that is stored, or refused by the fence."""
+        """Fail the action of a task that does not stop. Returns when that is stored, or refused by the fence."""
         return self.results.store(
             claim,
             None,
@@ -171,13 +173,13 @@ class Steps:
         )
 
     def interrupt(self, row: HeldRow) -> Claim | None:
-        """Claim a row that was left in the middle when its stack came to rest; None where there is nothing to do."""
+        """Claim a row whose action is unfinished although its stack is at rest; None if there is nothing to do."""
         scope = HeldResource(row.resource_id, row.traversal_id or '', NO_NODE, row.fence)
         committed = self._store.transact(scope, lambda view: interrupt(view, row.fence, self._worker))
         return committed.verdict if committed is not None else None
 
     def record(self, claim: Claim, known: Parked) -> bool:
-        """Write what has become known while an action goes on; False: the row is not held any more."""
+        """Store facts about an object while its action runs. Return False if the claim is lost."""
         committed = self.results.store(
             claim,
             known.physical_id,
@@ -186,7 +188,7 @@ class Steps:
         return committed is not None and committed.verdict
 
     def escalate(self, claim: Claim) -> bool:
-        """Write that a repair goes on as an update; False: the row is not held any more."""
+        """Store that a repair continues as an update. Return False if the claim is lost."""
         committed = self.results.store(
             claim,
             None,
@@ -195,7 +197,7 @@ class Steps:
         return committed is not None and committed.verdict
 
     def is_wanted(self, claim: Claim) -> bool:
-        """Return True if the traversal of a claim still runs, also while the database is away."""
+        """Return True if the traversal of a claim still runs, or if the database does not answer."""
         try:
             committed = self._store.transact(_held(claim), lambda view: Decision(view.is_under_way))
         except ConvergenceError:
@@ -203,9 +205,9 @@ class Steps:
         return committed is not None and committed.verdict
 
     def keep_track(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> Committed[Tracking] | None:
-        """Keep track of the object of a result that is dropped because the claim was lost.
+        """Track the object of a result that is discarded because the claim was lost.
 
-        :param perhaps_made: whether there may be an object also where it has no id.
+        :param perhaps_made: True if an object may exist although its id is not known.
         """
         LOG.warning('Discarding result for %s: claim lost to another worker', claim.resource.name)
         if claim.action not in BEGINNINGS:
@@ -239,7 +241,7 @@ class Steps:
         self._dropped(claim, committed is not None and committed.verdict is Tracking.HELD)
 
     def give_back(self, claim: Claim) -> None:
-        """Let go of a row in the middle of its action. The sweeper has the action resumed, here or elsewhere."""
+        """Release a row in the middle of its action. The sweeper requeues its node, and a worker resumes the action."""
         fence = claim.resource.fence
         try:
             self._store.transact(
@@ -256,12 +258,12 @@ def _held(claim: Claim) -> HeldResource:
 def begin_alone(view: NodeView, worker: Worker, assess: Assessor) -> Decision[StepDecision] | None:
     """Decide the step for a node as part of another transaction, which must not fail with it.
 
-    None where it is looked at by itself.
+    None if the decision fails; the node is then checked by itself.
     """
     try:
         return begin(view, worker, assess)
     except Exception as error:  # noqa: BLE001 - the other write must not fail with it
-        LOG.debug('Node %d not begun in this transaction, it gets one of its own: %s', view.node.number, error)
+        LOG.debug('node %d is checked by itself: %s', view.node.number, error)
         return None
 
 
@@ -276,7 +278,7 @@ def begin_free(
     """Claim rows of further nodes of a traversal in one transaction that waits for no lock.
 
     :param claim: of a node of the traversal.
-    :param may_begin: True for claims that are wanted; the row of any other node is left alone.
+    :param may_begin: returns True for claims that the caller can use; other rows are not claimed.
     :raises DatabaseUnavailable: the database cannot be reached.
     """
 

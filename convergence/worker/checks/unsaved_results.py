@@ -1,6 +1,6 @@
-"""Results of actions, until they are stored. The thread of an action keeps its result while the database is away.
+"""Results of actions until they are stored. The thread of an action keeps its result while the database is away.
 
-While no result can be stored no row can be claimed either. So no more results wait than threads had been working.
+While no result can be stored, no row can be claimed. So there are never more waiting results than threads.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each retry; the last value holds for all further ones. Each attempt waits for the database itself."""
 
 REFUSALS = 3
-"""After so many errors that have nothing to do with the state of the database, the result itself is at fault."""
+"""Number of errors that are no database failures after which the result itself counts as not storable."""
 
 LAGS_AT_MOST_S = 60.0
-"""After so many seconds in which nothing but an older state of the row was shown, the database has lost the claim."""
+"""Seconds for which a lagging server may show an older state of a row. After that the database has lost the claim."""
 
-LOST = 'the database has lost what was done to it last, as after a fail-over'
+LOST = 'the database has lost the latest changes of this resource, as after a fail-over'
 """The status reason of a row whose claim the database has lost."""
 
 TOLD_EVERY_S = 60.0
@@ -41,7 +41,7 @@ TOLD_EVERY_S = 60.0
 class PendingResult:
     """A result that is not stored yet.
 
-    :param physical_id: the object that it is about, where that is known.
+    :param physical_id: the object of the result, if it is known.
     """
 
     claim: Claim
@@ -60,8 +60,8 @@ class PendingResult:
 class UnsavedResults:
     """Keeps results until they are stored or refused.
 
-    :param pause: lets some seconds pass.
-    :param clock: seconds, from any moment on.
+    :param pause: waits for some seconds.
+    :param clock: seconds on a monotonic clock.
     """
 
     def __init__(self, pause: Callable[[float], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -81,12 +81,12 @@ class UnsavedResults:
         return any((each.claim.resource.id, each.claim.resource.fence) == key for each in self.unsaved())
 
     def store(self, claim: Claim, physical_id: str | None, step: Callable[[], V]) -> V | None:
-        """Repeat `step` until the database takes or finally refuses its write, and return its value.
+        """Repeat `step` until the database accepts or refuses its write, and return its value.
 
         :param step: a transaction under the claim.
-        :returns: None also where the database has gone back to a state before the claim, as after a fail-over: perhaps
-            no worker raises the fence again, so nothing would end the wait. The claim counts as lost.
-        :raises Exception: what `step` raises again and again, and has nothing to do with the state of the database.
+        :returns: None also if the database has lost the claim, as after a fail-over. Then no other worker may ever
+            raise the fence, and the wait would not end.
+        :raises Exception: an error that `step` raises `REFUSALS` times and that is no database failure.
         """
         entry = PendingResult(claim, physical_id)
         with self._lock:
@@ -126,7 +126,7 @@ class UnsavedResults:
 
 
 class _OlderState:
-    """For how long nothing but an older state of a row has been shown.
+    """Measures the time for which the database shows only an older state of a row.
 
     :ivar paused_s: sum of the pauses since then.
     """
@@ -137,7 +137,7 @@ class _OlderState:
         self.paused_s = 0.0
 
     def is_for_good(self, error: ConvergenceError) -> bool:
-        """Note what was said last; whether no server can lag behind for so long."""
+        """Add an error. Return True if the older state has lasted longer than a server can lag behind."""
         if not isinstance(error, OlderState):
             self._since = None
             return False

@@ -8,7 +8,7 @@ A node becomes ready when a commit finishes the last node that it requires. The 
 2. *Another thread of this worker* runs it: nodes of a nested stack (`on_nested_ready`) and of a parent stack, as many
    as this worker ran within the last second. They cost no message.
 3. *Another worker* runs it. While a thread is free here, every node is a message at once. While all are busy, a node
-   waits for a moment, in which threads of this worker often come to it; then up to five nodes are one message
+   waits for a moment, in which threads of this worker often run it; then up to five nodes are one message
    (`flush`).
 4. *No worker yet*: behind the dispatch window a node waits in the database for the node before it.
 
@@ -50,7 +50,7 @@ CallLater: TypeAlias = Callable[[float, Callable[[], object]], object]
 class Scheduler:
     """Decides who runs a node that became ready.
 
-    :param check: runs one node, and reports what became ready by it to `on_ready` and `on_nested_ready`.
+    :param check: runs one node, and reports the nodes that become ready to `on_ready` and `on_nested_ready`.
     :param dispatcher: sends messages to workers.
     :param queue: nodes that wait for a thread of this worker.
     :param max_inline: how many nodes a thread runs one after the other. 1: every ready node is a message.

@@ -1,4 +1,4 @@
-"""One thread group for each traversal that this worker is working on, so that a cancel stops just that."""
+"""One thread group for each traversal of this worker, so that a cancel stops only that traversal."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ CheckWork: TypeAlias = Callable[[Task], object]
 
 
 class ThreadGroups:
-    """The groups by traversal. A group exists while something runs in it.
+    """The thread groups by traversal. A group exists while one of its tasks runs.
 
-    What finds no free thread waits here, and not in the pool: so it can be taken back and given to others for as long
-    as it has not begun. A free thread goes to the project that has the fewest, and of its traversals to
-    the one that has the fewest, so that none crowds the others out.
-    While all threads have been busy for `JAMMED_S`, each traversal that has none may have one beyond the configured
-    number, up to as many again: so calls of one stack that never return do not stop the other stacks.
+    A check without a free thread waits here, not in the pool: so it can be forwarded to another worker until it starts.
+    A free thread goes to the project with the fewest threads, and there to the traversal with the fewest threads. So no
+    project and no traversal crowds out the others.
+    After all threads have been busy for `JAMMED_S`, each traversal without a thread may get one beyond the configured
+    number, up to twice that number in total: so calls of one stack that never return do not stop the other stacks.
 
-    :param threads: how many tasks run at a time. A thread that is stuck is given up and another takes its place.
+    :param threads: number of tasks that run at a time. A stuck thread is given up, and another one replaces it.
     :param left: called with each task that did not end within the grace period after it was stopped.
-    :param clock: seconds, from any moment on.
+    :param clock: seconds on a monotonic clock.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ThreadGroups:
         return sum(task.in_call for task in self.left_behind)
 
     def occupancy(self) -> Occupancy:
-        """How busy the threads are."""
+        """The numbers of running, waiting and stuck tasks."""
         stuck = self.stuck
         with self._lock:
             return Occupancy(self._threads, self._running, self._waits.total(), stuck)
@@ -122,7 +122,7 @@ class ThreadGroups:
             return self._ahead
 
     def jammed_s(self) -> float:
-        """For how many seconds all threads have been busy and none has begun anything. 0 while one is free."""
+        """Seconds for which all threads have been busy without starting a check. 0 while one is free."""
         with self._lock:
             return self._jammed_s()
 
@@ -153,12 +153,12 @@ class ThreadGroups:
     def submit(self, check: Check, work: CheckWork) -> bool:
         """Run a task of the traversal's group when a thread is free. An error that it raises is logged.
 
-        :returns: False after `close`: nothing begins any more.
+        :returns: False after `close`: no check starts any more.
         """
         return self.submit_all([(check, work)])
 
     def submit_all(self, checks: Sequence[tuple[Check, CheckWork]]) -> bool:
-        """The same for several at once."""
+        """Submit several checks; see `submit`."""
         with self._lock:
             if self._closed:
                 return False
@@ -173,29 +173,29 @@ class ThreadGroups:
         return True
 
     def close(self) -> list[Check]:
-        """Begin nothing from now on; what runs comes to its end.
+        """Start no further check; running tasks continue.
 
-        :returns: what has not begun.
+        :returns: the checks that have not started.
         """
         with self._lock:
             self._closed = True
             return self._take_back()
 
     def withdraw(self) -> list[Check]:
-        """Take back what has not begun."""
+        """Remove and return the checks that have not started."""
         with self._lock:
             return self._take_back()
 
     def traversals(self) -> tuple[str, ...]:
-        """The traversals that are worked on here."""
+        """The traversals with a running task."""
         with self._lock:
             return tuple(self._groups)
 
     def stop(self, traversal_id: str, grace_s: float) -> int:
-        """Stop the tasks of one traversal, and forget those that wait; how many ran.
+        """Stop the tasks of one traversal and drop its waiting checks. Return the number of stopped tasks.
 
-        A check that is submitted afterwards starts: the cancel is stored before it is sent, so the check knows of it.
-        It may be a node that a stopped task made ready, whose type has to cancel in turn.
+        A check that is submitted afterwards starts: the cancel is stored before it is sent, so the check reads it. It
+        may be a node that a stopped task made ready, whose type has to cancel in turn.
         """
         with self._lock:
             for check, _ in self._waiting.pop(traversal_id, ()):
@@ -213,14 +213,16 @@ class ThreadGroups:
             group.stop_one(task, reason, grace_s)
 
     def interrupt(self, grace_s: float) -> None:
-        """Stop everything that runs now. What is submitted later begins."""
+        """Stop all running tasks. Checks that are submitted later start."""
         with self._lock:
             groups = [group for group, _ in self._groups.values()]
         for group in groups:
             group.interrupt(grace_s)
 
     def begin(self) -> None:
-        """Begin what can begin. Also called from time to time, for what becomes possible only with time."""
+        """Start waiting checks for which there is a thread. Also called periodically: some may start only after
+        `JAMMED_S`.
+        """
         while True:
             with self._lock:
                 chosen = self._next()
@@ -251,7 +253,9 @@ class ThreadGroups:
         return taken
 
     def _next(self) -> tuple[Check, CheckWork] | None:
-        """The check that begins now: of the project, and there of the traversal, with the fewest threads, in turn."""
+        """Take the check to start now: of the project with the fewest threads, and there of the traversal with the
+        fewest; among equals in turn.
+        """
         traversal_id = self._entitled()
         if traversal_id is None:
             return None
@@ -295,7 +299,7 @@ class ThreadGroups:
         return Group(traversal_id, self._pool, self._give_up)
 
     def _give_up(self, task: Task) -> None:
-        """A task does not end: it counts as left behind from here on."""
+        """Count a task that does not end as left behind."""
         with self._lock:
             self._left_behind.add(task)
         self._left(task)
@@ -304,7 +308,7 @@ class ThreadGroups:
         try:
             task = group.spawn(work)
         except BaseException:
-            # No thread could be started. The place must not be taken for ever; the sweeper comes back to the node.
+            # No thread could be started. Its place must become free again; the sweeper requeues the node.
             self._ended(check)
             raise
         job = task.job
@@ -312,7 +316,7 @@ class ThreadGroups:
         job.when_over(lambda: self._ended(check))
 
     def _ended(self, check: Check) -> None:
-        """A task has ended, or its thread was given up."""
+        """Free the place of a task that has ended, or whose thread was given up."""
         with self._lock:
             self._running -= 1
             self._shares[check.share] -= 1

@@ -1,6 +1,6 @@
-"""Do things when their time has come, such as to cast parked nodes again.
+"""Calls after a delay, for example to dispatch a parked node when its poll is due.
 
-A convenience: the sweeper reads the same times in the rows.
+A lost timer does no harm: the sweeper reads the same times in the rows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Timers:
-    """Makes calls after a while, from one thread of its own. They do not last; what they raise is logged.
+    """Makes calls after a delay, from one thread of its own. Pending calls end with the process; errors are logged.
 
-    :param limit: how many are kept at once; further ones are left to the sweeper.
+    :param limit: maximum number of pending calls. Further ones are dropped and left to the sweeper.
     """
 
     def __init__(self, *, limit: int = 100_000) -> None:
@@ -31,21 +31,18 @@ class Timers:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin to look at the clock."""
+        """Start the thread that makes the calls."""
         start_thread('timers', self._run)
 
     def after(self, delay_s: float, call: Callable[[], object]) -> None:
-        """Have `call()` made in `delay_s` seconds.
-
-        Where the timers have been stopped it is made now if it is due, and else left out.
-        """
+        """Make a call in `delay_s` seconds. After `stop`, make it at once if it is due, else drop it."""
         with self._lock:
             stopped = self._stopped
             order = next(self._order)
             if not stopped and len(self._due) < self._limit:
                 heapq.heappush(self._due, (time.monotonic() + delay_s, order, call))
             is_next = bool(self._due) and self._due[0][1] == order
-        if is_next:  # else the thread wakes up in time
+        if is_next:  # otherwise the thread wakes up in time for an earlier call
             self._changed.set()
         if stopped and delay_s <= 0:
             call()
@@ -70,7 +67,7 @@ class Timers:
             self._changed.wait(wait_s)
 
     def _call_due(self) -> float | None:
-        """Make the calls that are due. Seconds to the next; None where nothing waits."""
+        """Make the calls that are due. Return the seconds to the next one; None if none is pending."""
         while True:
             with self._lock:
                 now = time.monotonic()
@@ -82,4 +79,4 @@ class Timers:
             try:
                 call()
             except Exception:
-                LOG.exception('Timer call failed, the sweeper does its work later; report this error')
+                LOG.exception('A timer call failed; the sweeper dispatches its node')

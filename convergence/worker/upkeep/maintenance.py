@@ -28,14 +28,14 @@ from convergence.worker.scheduler.thread_groups import Check
 LOG = logging.getLogger(__name__)
 
 SILENT_ROUNDS = 3
-"""After so many rounds without any message a worker does not wait for one."""
+"""Number of heartbeats without a message after which a worker no longer relies on messages; see `unattended_s`."""
 
 IDLE_ROUNDS = 6
-"""After so many rounds in which no message came and nothing was found, a worker with nothing in hand asks with every
-second one."""
+"""Number of heartbeats without messages and pending tasks after which an idle worker queries the database only with
+every second heartbeat."""
 
 BETWEEN_SWEEPS = 6
-"""This part of `MaintenanceSettings.older_than_s`, which is three sweeps, is half a sweep."""
+"""Divisor of `MaintenanceSettings.older_than_s`: that is the time of three sweeps, and a sixth of it half a sweep."""
 
 
 class Health(StrEnum):
@@ -49,11 +49,11 @@ class Health(StrEnum):
 class MaintenanceSettings:
     """Settings of the work that follows a heartbeat.
 
-    :param worker: whose rows are looked at.
-    :param older_than_s: seconds that a node must have been ready and unclaimed before a worker takes it unasked. Longer
-        than a sweep: as long as engines, the broker and other workers do their part, the only such nodes are those that
-        wait for a thread of a worker that has more than it can begin. None: this worker does nothing unasked.
-    :param grace_s: what is stopped, but does not stop in so many seconds, is left behind.
+    :param worker: the worker whose rows and threads are maintained.
+    :param older_than_s: seconds for which a node must have been READY and unclaimed before this worker takes it without
+        a message. Longer than a sweep: while engines, broker and workers run, the only such nodes wait for a thread of
+        an overloaded worker. None: this worker takes no node without a message.
+    :param grace_s: seconds after which a stopped task that has not ended is given up.
     :param max_stuck_threads: number of stuck threads at which the process is DEGRADED and must be restarted.
     """
 
@@ -64,9 +64,9 @@ class MaintenanceSettings:
 
 
 def do_each(*tasks: Callable[[], object]) -> None:
-    """Do what follows a heartbeat. What fails keeps nothing else from being done.
+    """Run tasks one after the other. A task that fails does not prevent the next ones.
 
-    :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+    :raises DatabaseUnavailable: the database cannot be reached; the remaining tasks wait for the next heartbeat.
     """
     for task in tasks:
         name = getattr(task, '__name__', repr(task))
@@ -81,12 +81,13 @@ def do_each(*tasks: Callable[[], object]) -> None:
 
 
 def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None:
-    """For how long a node has to be ready before a worker takes it unasked; None: it takes none.
+    """Seconds for which a node must be READY before a worker takes it without a message; None: it takes none.
 
-    While no message comes at all it is not said that none are sent: an engine that sees none of them fail counts
-    its nodes as dispatched with each sweep. So this worker takes such nodes between two sweeps, too.
+    Messages may get lost without an error in the engine that sends them: it then counts the nodes as dispatched again
+    with each sweep, so they never become older than a sweep. So a worker that receives no message takes nodes after
+    half a sweep.
 
-    :param older_than_s: while messages come.
+    :param older_than_s: the value while messages arrive.
     """
     if older_than_s is None or silent_rounds <= SILENT_ROUNDS:
         return older_than_s
@@ -94,9 +95,9 @@ def unattended_s(older_than_s: float | None, silent_rounds: int) -> float | None
 
 
 class Maintenance:
-    """Looks after the rows and threads of one worker.
+    """Maintains the rows and threads of one worker.
 
-    :param stop: stops what runs here for a traversal: ``stop(stack_id, traversal_id)``.
+    :param stop: stops the tasks of a traversal: ``stop(stack_id, traversal_id)``.
     """
 
     def __init__(
@@ -117,23 +118,23 @@ class Maintenance:
         self._stop = stop
         self._silence = 0
         self._older_than_s = settings.older_than_s
-        self._quiet_rounds, self._asked = 0, False
+        self._quiet_rounds, self._queried = 0, False
         self._forgotten: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self) -> frozenset[WorkerTask]:
-        """Do all of it once. What fails keeps nothing else from being done.
+        """Run all tasks once. A task that fails does not prevent the next ones.
 
-        :returns: what there was to do for a worker, also of what is done elsewhere.
-        :raises DatabaseUnavailable: the database cannot be reached; what is left is for the next time.
+        :returns: the tasks that were pending for a worker, also those that other objects do.
+        :raises DatabaseUnavailable: the database cannot be reached; the remaining tasks wait for the next heartbeat.
         """
         do_each(self.stop_unwanted, self.stop_overdue)
         self._silence += 1
         self._older_than_s = unattended_s(self._settings.older_than_s, self._silence)
         self._quiet_rounds += 1
         is_idle = self._quiet_rounds > IDLE_ROUNDS and not self._groups.traversals()
-        self._asked = not (is_idle and self._asked)
+        self._queried = not (is_idle and self._queried)
         worker, pending = self._settings.worker, frozenset[WorkerTask]()
-        if self._asked:
+        if self._queried:
             pending = self._ports.pending.of_worker(worker.id, self._older_than_s or 0.0, worker.window)
         if pending:
             self._quiet_rounds = 0
@@ -181,8 +182,9 @@ class Maintenance:
             self._dispatcher.attend(committed)
 
     def stop_unwanted(self) -> None:
-        """Stop work for traversals that were cancelled: the message may have been lost. Stop, too, what goes on for a
-        traversal that has failed elsewhere, or is being cancelled, once the time that the traversal had is over.
+        """Stop the tasks of cancelled traversals, whose message may have been lost.
+
+        Also stop the tasks of a failed or cancelling traversal after its deadline.
         """
         reader = self._ports.reader
         now: float | None = None
@@ -205,7 +207,7 @@ class Maintenance:
         return current is not None and (current.cancels or nobody_waits_for(current))
 
     def stop_overdue(self) -> None:
-        """Stop actions that have taken longer than they may, and do not notice it: they are in the middle of a call."""
+        """Stop actions that have exceeded their time limit in the middle of a call."""
         for task, claim in self._checks.claims.overdue():
             LOG.warning('Stopping %s of %s: its time limit is over', claim.action, claim.resource.name)
             self._groups.stop_one(claim.node.traversal_id, task, StopReason.TIME, self._settings.grace_s)
@@ -219,11 +221,11 @@ class Maintenance:
             self._groups.submit(Check(row.traversal_id or '', NO_NODE), partial(self._checks.interrupt, row))
 
     def heard(self) -> None:
-        """A message has come."""
+        """Note that a message arrived."""
         self._silence = self._quiet_rounds = 0
 
     def help_out(self) -> None:
-        """Take nodes that have been READY for long: broker and engines may be away, the rows are not."""
+        """Take nodes that have been READY for long: broker and engines may be down while the database is up."""
         older_than_s, idle = self._older_than_s, self._groups.occupancy().idle
         if older_than_s is None or not idle or self._groups.is_closed:
             return

@@ -1,4 +1,4 @@
-"""The journal of recent results: a worker repairs rows by it after the database has lost commits."""
+"""The journal of recent results, from which a worker repairs rows after the database has lost commits."""
 
 from __future__ import annotations
 
@@ -36,23 +36,25 @@ SLACK_S = 60.0
 """Seconds before a loss in which a result also counts as possibly lost: clocks differ, and commits take their time."""
 MOST_LOSSES = 10
 """Maximum number of losses that are remembered; the newest stay."""
-LOOKS_AT = 3
-"""Maximum number of the newest results that are read until a row is found: rows may have been removed since."""
+NEWEST_READ = 3
+"""Maximum number of the newest results that one check reads until it finds a row: rows may have been removed."""
 
 
 SURE_AFTER = 5
-"""A newest result that so many looks in turn have seen need not be looked for again: each of them follows a heartbeat.
-A later loss of that result also loses several heartbeats, which `convergence.db.repositories.witness` notices.
+"""Number of successive checks that find the newest result, after which it is not checked again.
+
+Each check follows a heartbeat. A later loss of that result also loses several heartbeats, which
+`convergence.db.repositories.witness` detects.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedAction:
-    """One action that has come to an end.
+    """One action that has ended.
 
-    :param claim: under which it was carried out.
-    :param physical_id: of its object, where there is one.
-    :param perhaps_made: whether it is a creation that may have made an object, with or without an id.
+    :param claim: the claim under which it ran.
+    :param physical_id: the id of its object, if there is one.
+    :param perhaps_made: True if it is a creation that may have made an object, with or without an id.
     :param is_dropped: True if its result was refused because the claim was lost.
     :param ended: seconds on the clock of this process when it ended.
     """
@@ -70,7 +72,7 @@ class FinishedAction:
 
     @property
     def stack_id(self) -> str:
-        """The stack that it belongs to."""
+        """The stack of its resource."""
         return self.claim.stack.id
 
     @override
@@ -86,27 +88,27 @@ class LostAction:
     """An action that the database may have lost.
 
     :ivar reason: text for events and status.
-    :ivar is_told: whether an event of its stack says so.
-    :ivar is_certain: whether its row was seen in a state from before, and could not be mended yet.
+    :ivar is_reported: True if an event of its stack reports the loss.
+    :ivar is_certain: True if its row was seen in an older state, and is not repaired yet.
     """
 
     done: FinishedAction
     reason: str
-    is_told: bool = False
+    is_reported: bool = False
     is_certain: bool = False
 
 
 def _from(loss: LostCommits) -> float:
-    """Since when actions may have begun whose results are lost."""
+    """The earliest claim time of actions whose results may be lost."""
     return float('-inf') if loss.since is None else loss.since - SLACK_S
 
 
 def _reason(loss: LostCommits, done: FinishedAction) -> str:
-    return f'the database has lost what was committed {loss}; {done} may be part of it'
+    return f'the database has lost commits {loss}; {done} may be among them'
 
 
 def _rivals(done: FinishedAction) -> list[FinishedAction]:
-    """Creations of others whose objects were touched by the way: who has carried them out may have died since."""
+    """The creations of rival rows whose objects this action also changed: their own workers may be dead."""
     return [
         FinishedAction(
             replace(done.claim, action=Action.CREATE, resource=rival, rivals=()),
@@ -119,11 +121,11 @@ def _rivals(done: FinishedAction) -> list[FinishedAction]:
 
 
 class ResultJournal:
-    """Remembers results. Names those that the database may have lost, in the log and as events, and mends their rows.
+    """Remembers results. Reports results that the database may have lost, by log and events, and repairs their rows.
 
-    :param row: the row of a resource, by its id; None where it is not there.
-    :param traversal: that of a traversal, likewise.
-    :param clock: seconds on the clock of this process, from any moment on.
+    :param row: reads the row of a resource by its id; None if there is none.
+    :param traversal: reads a traversal by its id; None if there is none.
+    :param clock: seconds on the monotonic clock of this process.
     """
 
     def __init__(
@@ -149,11 +151,11 @@ class ResultJournal:
         self._losses: deque[LostCommits] = deque(maxlen=MOST_LOSSES)
 
     def add(self, claim: Claim, physical_id: str | None, perhaps_made: bool) -> None:
-        """An action has ended, and its result is stored, or at least its object known; see `FinishedAction`."""
+        """Add an action whose result is stored, or whose object is at least tracked; see `FinishedAction`."""
         known = physical_id or claim.resource.physical_id
         self._done.append(FinishedAction(claim, known, perhaps_made, ended=self._clock()))
 
-    def tell(self, loss: LostCommits) -> None:
+    def add_loss(self, loss: LostCommits) -> None:
         """Note that the database has lost the commits of a time span. Logged at once; `mend` does the rest."""
         for done in self._in_question(loss):
             LOG.warning(
@@ -176,29 +178,29 @@ class ResultJournal:
     def dropped(self, claim: Claim, is_certain: bool) -> None:
         """Note an action whose result was refused because the claim was lost.
 
-        A worker that took the row over continues with the action. But a worker that has it because the database has
-        lost the claim does not know of it: then the row is put in doubt as soon as it rests.
+        A worker that took the row over after a newer claim resumes the action. But if the database has lost the claim,
+        the other worker does not know about the action: then the row is marked as doubtful as soon as it is at rest.
 
-        :param is_certain: whether the claim is known to be lost. Otherwise that may be found out later, with the loss.
+        :param is_certain: True if the database is known to have lost the claim. Otherwise a loss may be detected later.
         """
         done = FinishedAction(claim, claim.resource.physical_id, is_dropped=True, ended=self._clock())
         loss = next((each for each in self._losses if _from(each) <= done.at <= each.until), None)
         if is_certain or loss is not None:
             reason = _reason(loss, done) if loss else LOST
-            self._lost.append(LostAction(done, reason, is_told=True, is_certain=True))
-            self._lost.extend(LostAction(rival, reason, is_told=True) for rival in _rivals(done))
+            self._lost.append(LostAction(done, reason, is_reported=True, is_certain=True))
+            self._lost.extend(LostAction(rival, reason, is_reported=True) for rival in _rivals(done))
         else:
             self._done.append(done)
 
     def check(self) -> None:
-        """See whether the database still knows the newest results; to be called with each heartbeat.
+        """Check that the database still has the newest results. Call it with each heartbeat.
 
-        Nothing else notices a loss of less than the time between two heartbeats. A server that only lags
-        shows an older state too, but not for long.
+        Only this check detects a loss that is shorter than the time between two heartbeats. A lagging server also shows
+        an older state, but not for longer than `LAGS_AT_MOST_S`.
 
         :raises DatabaseUnavailable: the database cannot be reached.
         """
-        newest = list(islice(reversed(list(self._done)), LOOKS_AT))
+        newest = list(islice(reversed(list(self._done)), NEWEST_READ))
         newest_claim = newest[0].claim if newest else None
         if newest_claim != self._looked_for:
             self._looked_for, self._seen = newest_claim, 0
@@ -218,7 +220,7 @@ class ResultJournal:
             LOG.error(
                 'Commits of this process lost by the database %s, as after a fail-over; their rows are repaired', loss
             )
-            self.tell(loss)
+            self.add_loss(loss)
 
     def _older(self, newest: Sequence[FinishedAction]) -> FinishedAction | None:
         """Return a result that the database does not contain, although it should.
@@ -242,13 +244,13 @@ class ResultJournal:
         return bool(self._lost)
 
     def mend(self) -> None:
-        """Tell the stacks what they may have lost, and bring their rows up to what is known here.
+        """Store events about lost results in their stacks, and repair the rows from the journal.
 
-        What cannot be done now is done at the next call: `check` comes before it.
+        A repair that fails now is retried at the next call.
         """
         left = [self._lost.popleft() for _ in range(len(self._lost))]
-        for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_told):
-            self._tell(stack_id, [each for each in left if each.done.stack_id == stack_id])
+        for stack_id in dict.fromkeys(each.done.stack_id for each in left if not each.is_reported):
+            self._report(stack_id, [each for each in left if each.done.stack_id == stack_id])
         for each in left:
             try:
                 is_mended = self._mend(each)
@@ -264,7 +266,7 @@ class ResultJournal:
     def _mend(self, lost_action: LostAction) -> bool:
         done = lost_action.done
         if self._traversal(done.claim.traversal.id) is None:
-            lost_action.is_certain = True  # with the operation all is lost that was done for it
+            lost_action.is_certain = True  # the whole traversal is lost, and with it every result
         committed = self._store.transact(WholeStack(done.stack_id), partial(self._decide, lost_action=lost_action))
         if committed is None or committed.verdict is Tracking.LOST:
             if done.claim.action is not Action.DELETE and done.physical_id is not None:
@@ -284,16 +286,16 @@ class ResultJournal:
             return lost_commits.known_again(view, done.claim, done.physical_id, done.perhaps_made, self._new_id)
         return lost_commits.put_in_doubt(view, done.claim, lost_action.reason, lost_action.is_certain)
 
-    def _tell(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
+    def _report(self, stack_id: str, lost_of_stack: list[LostAction]) -> None:
         try:
-            self._store.transact(StackAlone(stack_id), partial(self._events, told=lost_of_stack))
+            self._store.transact(StackAlone(stack_id), partial(self._events, lost_of_stack=lost_of_stack))
         except ConvergenceError as error:
             LOG.warning('Stack %s: event about lost results not stored yet, retrying: %s', stack_id, error)
         else:
             for each in lost_of_stack:
-                each.is_told = True
+                each.is_reported = True
 
-    def _events(self, view: PlanView, told: list[LostAction]) -> Decision[bool]:
+    def _events(self, view: PlanView, lost_of_stack: list[LostAction]) -> Decision[bool]:
         stack = view.stack
         if stack is None:
             return Decision(False)
@@ -309,7 +311,7 @@ class ResultJournal:
                 resource_type=each.done.claim.resource.shown_type,
                 physical_id=each.done.physical_id,
             )
-            for each in told
-            if not each.is_told
+            for each in lost_of_stack
+            if not each.is_reported
         )
         return Decision(True, (InsertEvents(events),))

@@ -1,4 +1,4 @@
-"""Deletes the data of resource types for snapshots that were deleted."""
+"""Deletes the data that resource types stored for a snapshot, after the snapshot was deleted."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from convergence.worker.scheduler.thread_groups import Check, ThreadGroups
 LOG = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 10
-"""Maximum number of items that are taken at a time."""
+"""Maximum number of items that one heartbeat takes."""
 
 
 class SnapshotRemoval:
-    """Looks for what is kept in vain, with each heartbeat, and has it deleted by a thread of the worker."""
+    """Searches, with each heartbeat, for data of deleted snapshots, and deletes it in threads of the worker."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class SnapshotRemoval:
         self._credentials = credentials
 
     def __call__(self) -> None:
-        """Do it once."""
+        """Take some items and delete each in a thread."""
         if self._groups.is_closed or not self._groups.occupancy().idle:
             return
         for item in self._rows.take_unwanted(min(MOST_AT_ONCE, self._groups.occupancy().idle)):

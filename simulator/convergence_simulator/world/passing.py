@@ -145,5 +145,5 @@ def _beat(world: Passing, worker: SimulatedWorker) -> None:
         world.roster.register(service.id, 'worker', worker.process.name, 'simulated', LEASE_S)
     if worker.loss is not None:
         loss, worker.loss = worker.loss, None
-        service.journal.tell(loss)
+        service.journal.add_loss(loss)
     world.handle(worker.process, 'heartbeat', service.reconcile)
