@@ -149,19 +149,14 @@ class ManifestType(ResourceType[Any]):
         try:
             kind = self._load(self.name)
         except (Exception, SystemExit) as error:
-            LOG.error(
-                'Resource type %s cannot be imported; install on this machine all that its package needs: %s: %s',
-                self.name,
-                type(error).__name__,
-                error,
-            )
+            LOG.error('The resource type %s cannot be imported: %s: %s', self.name, type(error).__name__, error)
             raise CannotImport(
                 f'The resource type {self.name} is known, and cannot be imported by this worker '
                 f'({type(error).__name__}: {error}); install what its package needs wherever workers run'
             ) from error
         if not isinstance(kind, ResourceType):
             raise CannotImport(f'The resource type {self.name} is a {type(kind).__name__}, and no resource type')
-        LOG.debug('Imported resource type %s', self.name)
+        LOG.debug('The resource type %s is imported', self.name)
         return kind
 
     def _dataclass(self, name: str, make: Callable[[], type[Any] | None]) -> type[Any] | None:
@@ -247,12 +242,7 @@ def installed_manifests(namespace: str = NAMESPACE) -> list[Offering]:
             if not isinstance(manifest, Manifest):
                 raise TypeError(f'{type(manifest).__qualname__} is no Manifest')
         except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin code may raise anything
-            LOG.error(
-                'The manifest %s is unusable and is left out with its resource types; repair its package: %s: %s',
-                offer.name,
-                type(error).__name__,
-                error,
-            )
+            LOG.error('The manifest %s is unusable and is left out: %s: %s', offer.name, type(error).__name__, error)
         else:
             found.append(Offering(offer.name, offer.package, offer.name, manifest))
     return found
