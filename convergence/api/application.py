@@ -250,7 +250,7 @@ class _Envelope:
         response.set_header('Cache-Control', 'no-store')
         took_ms = (time.monotonic() - request.context.began) * 1000
         code = falcon.util.http_status_to_code(response.status)
-        LOG.info('%s %s: %d in %.0f ms', request.method, request.path, code, took_ms)
+        LOG.info('Answered %s %s with %d in %.0f ms', request.method, request.path, code, took_ms)
 
 
 def _parameters(request: falcon.Request) -> dict[str, list[str]]:
@@ -282,13 +282,15 @@ def _fail(request: falcon.Request, response: falcon.Response, error: Exception, 
     status = faults.status_of(error)
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         LOG.error(
-            '%s %s failed',
+            'Request %s %s failed, the client gets status 500; report this error',
             request.method,
             request.path,
             exc_info=None if isinstance(error, errors.ConvergenceError) else error,
         )
     elif status is HTTPStatus.SERVICE_UNAVAILABLE:
-        LOG.warning('The API cannot serve %s %s: %s', request.method, request.path, error)
+        LOG.warning(
+            'Request %s %s refused with status 503, the client may retry: %s', request.method, request.path, error
+        )
     for name, value in faults.headers_of(error).items():
         response.set_header(name, value)
     discovery.write(response, status, faults.body_of(error, request.method, guest=is_signal_path(request.path)))

@@ -93,7 +93,7 @@ NOT_READY: Mapping[type[errors.ConvergenceError], str] = {
 
 def _told(path: str, error: errors.ConvergenceError) -> str:
     """Log an error and return its public text, without internal details."""
-    LOG.warning('Installation not ready, found by GET %s: %s', path, error)
+    LOG.warning('Installation not ready, probe %s answers 503 until that is mended: %s', path, error)
     return next(NOT_READY[kind] for kind in type(error).__mro__ if kind in NOT_READY)
 
 

@@ -51,7 +51,11 @@ def query_with_user_credentials(call: ApiCall, ask: Callable[[Mapping[str, Any] 
     try:
         credentials = _made(call, call.issuer, None)
     except (errors.CredentialsRefused, errors.KeystoneUnavailable) as error:
-        LOG.info('No queries to services for request %s, continuing without them: %s', call.context.request_id, error)
+        LOG.info(
+            'No credentials for request %s, its answer lacks the results of services: %s',
+            call.context.request_id,
+            error,
+        )
         return document
     try:
         document = ask(credentials)
@@ -74,7 +78,7 @@ def with_repaired_credentials(
     try:
         made = _made(call, issuer, stack_identity, repair=True)
     except (errors.CredentialsRefused, errors.KeystoneUnavailable) as error:
-        LOG.info('Stack %s keeps its present credentials: %s', stack_identity['stack_name'], error)
+        LOG.info('No new credentials for stack %s, it keeps its present ones: %s', stack_identity['stack_name'], error)
         return ask(None)
     return _with(call, ask, made)
 

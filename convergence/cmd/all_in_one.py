@@ -113,7 +113,9 @@ class Posting:
             self._announced.enter_context(local_servers.announced(server, local_servers.registry(os.environ)))
         except (OSError, local_servers.AlreadyServed) as error:
             self._announced.close()
-            LOG.info('Commands on this machine do not find this API by themselves: %s: %s', self._data, error)
+            LOG.info(
+                'API not announced to commands on this machine, name it with --endpoint: %s: %s', self._data, error
+            )
 
     def stop(self) -> None:
         """Remove the address from the file in which commands find this API."""

@@ -167,7 +167,7 @@ class Embedded:
 def _open(settings: Settings, types: Registry | None, conf: cfg.ConfigOpts) -> _Running:
     database = open_database(settings)
     if database.dialect.name == 'sqlite' and migration.version(database) != migration.newest():
-        LOG.info('This process brings the SQLite database up to date')
+        LOG.info('Updating the schema of the SQLite database to the newest revision')
         migration.sync(database)
     migration.require_newest(database)
     prefix = f'embedded-{uuid.uuid4()}' if settings.transport.url == MEMORY_URL else None

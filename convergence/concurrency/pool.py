@@ -101,7 +101,7 @@ class Pool:
             lost = self._lost
         job.end()
         LOG.warning(
-            '%s: replaced a thread that does not end; %d threads are stuck now',
+            'Stuck thread of pool %s replaced; %d threads are stuck, restart the process if their number grows',
             self.name,
             lost,
         )
@@ -137,7 +137,9 @@ class Pool:
             try:
                 job.call()
             except BaseException:
-                LOG.exception('A task of %s has failed', self.name)
+                LOG.exception(
+                    'Task in pool %s failed, its thread continues with the next task; report this error', self.name
+                )
             with self._work_comes:
                 job.finished = True
                 if job.lost:

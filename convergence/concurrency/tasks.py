@@ -109,7 +109,7 @@ class Task:
             try:
                 close()
             except Exception as error:  # noqa: BLE001 - code of a plugin
-                LOG.info('Cancel callback of task %s failed: %s', self.name, error)
+                LOG.info('Cancel callback of task %s failed, the task may stop late: %s', self.name, error)
 
     @contextmanager
     def protected(self) -> Iterator[None]:
@@ -245,7 +245,7 @@ class Group:
             self._ended(task, killed)
         except BaseException as error:
             if log:
-                LOG.exception('A thread of %s has failed in task %s', self.name, task.name)
+                LOG.exception('Task failed in group %s, its thread ends: %s; report this error', self.name, task.name)
             self._ended(task, error)
             raise
         else:
@@ -289,7 +289,7 @@ class Group:
             self._left(task)
         except Exception:
             LOG.exception(
-                '%s gave up task %s, but could not notify its owner',
+                'Group %s gave up task %s and failed to notify the owner of the task; report this error',
                 self.name,
                 task.name,
             )

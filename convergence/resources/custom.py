@@ -106,7 +106,11 @@ def _guarded(name: str, check: ValueCheck) -> ValueCheck:
             return check(value)
         except Exception as error:  # noqa: BLE001 - plugin code may raise anything
             # Neither text nor traceback of the error: they may hold the value, which may be a secret.
-            LOG.error('The custom constraint %s is broken: it raised %s', name, type(error).__name__)
+            LOG.error(
+                'Custom constraint %s is broken, it refuses the value; repair its package: it raised %s',
+                name,
+                type(error).__name__,
+            )
             return f'the custom constraint {name} is broken: it raised {type(error).__name__}'
 
     return guarded

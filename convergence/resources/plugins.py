@@ -53,7 +53,11 @@ class _Loader(ExtensionManager[Any]):
     def __init__(self, namespace: str, what: str) -> None:
         def failed(_manager: Any, entry_point: Any, error: BaseException) -> None:
             LOG.error(
-                'The %s %s (%s) cannot be loaded and is left out: %s', what, entry_point.name, entry_point.value, error
+                'The %s %s (%s) cannot be loaded and is left out; repair its package: %s',
+                what,
+                entry_point.name,
+                entry_point.value,
+                error,
             )
 
         super().__init__(namespace, on_load_failure_callback=failed)

@@ -212,6 +212,11 @@ def _usable(name: str, offered: Offered) -> ResourceType[Any] | None:
             raise TypeError(f'{type(kind).__qualname__} is not derived from ResourceType')
         _require_description((kind.Properties, kind.Attributes))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin code may raise anything
-        LOG.error('The resource type %s is unusable and is left out: %s: %s', name, type(error).__name__, error)
+        LOG.error(
+            'The resource type %s is unusable and is left out; repair its package: %s: %s',
+            name,
+            type(error).__name__,
+            error,
+        )
         return None
     return kind

@@ -347,7 +347,9 @@ class EngineServer(RpcServer):
             except errors.ConvergenceError as error:
                 raise _expected(_plain(error)) from None
             except Exception:
-                LOG.exception('%s failed, request %s', operation.name, context.request_id)
+                LOG.exception(
+                    'Operation %s of request %s failed; report this error', operation.name, context.request_id
+                )
                 text = f'{operation.name} failed in the engine; search its log for {context.request_id}'
                 raise _expected(errors.ConvergenceError(text)) from None
 

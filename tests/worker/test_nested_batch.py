@@ -243,7 +243,7 @@ def test_a_mistake_while_others_are_claimed_keeps_the_first_from_nothing(harness
             raise RuntimeError('a mistake')
 
         worker._parts.checks._nested_batch._claim_free = fails  # type: ignore[method-assign]
-    assert 'Starting child0 alone' in caplog.text
+    assert 'Starting the nested stack of child0 alone' in caplog.text
     complete(harness, stack_id, 'CREATE')
 
 

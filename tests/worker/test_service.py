@@ -217,7 +217,7 @@ def test_a_call_that_fails_does_not_end_the_timers(caplog):
     timers.after(-1.0, partial(fired.append, 1))
     assert timers._call_due() is None
     assert fired == [1]
-    assert 'A timer call failed' in caplog.text
+    assert 'Timer call failed' in caplog.text
 
 
 def test_a_timer_that_is_set_while_the_thread_waits_is_not_overslept():

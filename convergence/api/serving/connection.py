@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
             if is_last:
                 out += self._parser.send(h11.EndOfMessage()) or b''
         except (h11.LocalProtocolError, ValueError):
-            LOG.exception('Invalid answer of the application; closing the connection')
+            LOG.exception('Invalid answer of the API application; closing the connection. Report this error')
             self._abort()
             return
         self._write(out or b'')

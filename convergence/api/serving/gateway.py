@@ -182,7 +182,9 @@ def run(application: WsgiApplication, environ: dict[str, Any], outlet: Outlet) -
     except ClientGone:
         pass
     except Exception:
-        LOG.exception('Application failed to answer a request; answering 500')
+        LOG.exception(
+            'Answering a request failed, the client gets status 500 or an incomplete answer; report this error'
+        )
         outlet.fail()
     finally:
         with suppress(Exception):

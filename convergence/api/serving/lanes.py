@@ -124,7 +124,9 @@ class _Lane:
         try:
             self.pool.submit(self._run, client, work)
         except RuntimeError as error:
-            LOG.error('API refuses a request, no thread can be started: %s', error)
+            LOG.error(
+                'Request refused, the API cannot start a thread; raise the limit of threads (ulimit -u): %s', error
+            )
             work.give_up()
             self._call_soon(lambda: self._end(client))
 

@@ -86,7 +86,7 @@ class TemplateServer:
         try:
             result = lint_bundle(self.checker, load(name, (), self.checker.installation.limits, text))
         except errors.ConvergenceError as error:
-            LOG.warning('Template %s cannot be checked: %s', name, error)
+            LOG.warning('Template %s not checked, retrying after the next change: %s', name, error)
             return []
         severities = {'error': lsp.DiagnosticSeverity.Error, 'warning': lsp.DiagnosticSeverity.Warning}
         return [

@@ -69,7 +69,7 @@ class ApiPresence:
         try:
             ask(RequestContext(overwrite=False))
         except ConvergenceError as error:
-            LOG.debug('Not shown as alive: %s', error)
+            LOG.debug('API process not recorded as alive, retrying: %s', error)
 
 
 def shown(settings: Settings, transport: Transport) -> Callable[[LookAtLoad], ApiPresence]:

@@ -45,7 +45,8 @@ def what_it_allows(provider: LocalProvider) -> str:
     programs = ', '.join(f'{name} ({path})' for name, path in sorted(provider.programs.items()))
     return (
         f'The local provider is enabled: templates can run programs as the user {_user()} of this machine, with all '
-        f'that this user may do: {programs}. They write below {provider.root}.'
+        f'that this user may do: {programs}. They write below {provider.root}. To disable it, set [local_provider] '
+        'enabled = false.'
     )
 
 

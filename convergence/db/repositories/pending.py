@@ -91,7 +91,9 @@ class PendingTasks:
             raise
         except Exception:
             # A failure of this query must not keep the tasks from their work.
-            LOG.exception('The query for pending tasks failed; every task runs its own query this time')
+            LOG.exception(
+                'Query for pending sweep tasks failed, each task runs its own query in this sweep; report this error'
+            )
             return list(question.selected_columns.keys())
 
 

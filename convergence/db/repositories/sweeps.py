@@ -343,11 +343,11 @@ class Sweeps(NestedSweeps):
                 if len(several) > 1:
                     waiting += [[each] for each in several]  # which of them is it?
                 elif isinstance(error, Conflict):
-                    LOG.info(
-                        'The sweeper leaves the nodes of traversal %s for the next sweep: %s', several[0].id, error
-                    )
+                    LOG.info('Nodes of traversal %s not removed, retrying in the next sweep: %s', several[0].id, error)
                 else:
-                    LOG.exception('The sweeper has failed to remove the nodes of traversal %s', several[0].id)
+                    LOG.exception(
+                        'Removing the nodes of traversal %s failed, retrying later; report this error', several[0].id
+                    )
                     self._not_purged.failed(several[0].id)
             else:
                 for each in several:
@@ -363,7 +363,7 @@ class Sweeps(NestedSweeps):
             return 0
         removed = 0
         for stack_id in deleted_stacks(self._store, self._keep.deleted_s, limit):
-            LOG.info('The sweeper has removed all that was left of stack %s, deleted long ago', stack_id)
+            LOG.info('Removed the last rows of stack %s, which was deleted long ago', stack_id)
             removed += remove_stack(self._store, stack_id)
         return removed
 

@@ -122,7 +122,7 @@ class Store:
                     if isinstance(error, DatabaseUnavailable | OlderState):
                         raise
                     raise Conflict(f'{name} kept changing; the operation can be repeated: {error}') from error
-                LOG.debug('Transaction on %s is repeated: %s', name, error)
+                LOG.debug('Repeating transaction on %s: %s', name, error)
                 pause_s = self._pause_s(attempt, error)
                 concurrency.sleep(pause_s)
                 paused_s += pause_s

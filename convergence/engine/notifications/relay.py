@@ -194,7 +194,9 @@ class Relay:
             lost = self._outbox.give_up(self._options.give_up_after_s)
             LOG.warning('Publishing to the message bus paused, will retry: %s', error)
             if lost:
-                LOG.error('%d notifications discarded: the message bus was unreachable for too long', lost)
+                LOG.error(
+                    '%d notifications discarded: the message bus was unreachable for too long; check its broker', lost
+                )
 
     # --- webhooks ---------------------------------------------------------------------------------------------
 

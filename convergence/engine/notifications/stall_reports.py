@@ -38,13 +38,13 @@ class StallReports:
                 lambda view: stalled(view, still.traversal_id, since, text, details, self._new_id),
             )
             if committed is not None and committed.verdict:
-                LOG.warning('Stack stalled; no progress since %s', text)
+                LOG.warning('Operation of stack %s stalled but continues; no progress since %s', still.stack_id, text)
             return
         committed = self._store.transact(
             StackAlone(still.stack_id), lambda view: moving(view, still.traversal_id, self._new_id)
         )
         if committed is not None and committed.verdict:
-            LOG.info('Stack makes progress again')
+            LOG.info('Operation of stack %s makes progress again', still.stack_id)
 
 
 def waiting_for(reader: ReaderPort, traversal_id: str) -> str:

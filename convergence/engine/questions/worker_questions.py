@@ -111,7 +111,7 @@ class WorkerQuestions:
 
 def _unanswered(error: Exception, questions: Sequence[TypeQuestion]) -> list[TypeReply]:
     LOG.warning(
-        'No answer to %d questions for workers; the request continues without: %s: %s',
+        'No worker answered %d questions, the request continues without the answers: %s: %s',
         len(questions),
         type(error).__name__,
         error,

@@ -143,7 +143,7 @@ class SignalAddresses:
         committed = self._store.transact(SignalledResource(stack.id, row.id), decide)
         if committed is None or not committed.verdict:
             raise errors.ResourceNotFound(f'The Resource ({row.name}) could not be found in Stack {stack.name}.')
-        LOG.info('User revoked all signal addresses of %s', row.name)
+        LOG.info('Signal addresses of resource %s revoked: the API refuses all earlier ones', row.name)
         return revocation
 
 

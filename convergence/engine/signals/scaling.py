@@ -206,7 +206,7 @@ class GroupScaling:
             ),
             group.row.id,
         )
-        LOG.info('%s: %s', policy.row.name, told)
+        LOG.info('Policy %s scaled its group: %s', policy.row.name, told)
         return f'Signal: {policy.said}; {told}'
 
     @staticmethod
@@ -237,7 +237,7 @@ class GroupScaling:
             return Decision(None, (InsertEvents((event,), suppressed=suppressed),))
 
         self._store.transact(SignalledResource(policy.stack.id, policy.row.id), decide)
-        LOG.info('%s: %s', policy.row.name, told)
+        LOG.info('Policy %s left its group unchanged: %s', policy.row.name, told)
 
     def _event(self, policy: _Policy, told: str, at: float) -> Event:
         return Event.of_resource(self._new_id(), policy.row, Action.SIGNAL, policy.row.status, told, at)

@@ -238,4 +238,4 @@ class SignalOperations:
         waiting = [each for each in rows if each.waits_at(traversal_id) is hook]
         if not self._decide(stack, (waiting or [row])[0], decide):
             raise errors.InvalidBreakPointHook(f'The "{hook}" hook is not defined on {row.name}')
-        LOG.info('User cleared hook %s of %s', hook, row.name)
+        LOG.info('User cleared hook %s of resource %s, its node continues', hook, row.name)

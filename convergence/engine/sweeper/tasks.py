@@ -244,7 +244,7 @@ class SweepTasks:
         """End operations past their deadline."""
 
         def end(overdue: EndedTraversal) -> None:
-            LOG.warning('Operation past its deadline; failing it')
+            LOG.warning('Operation of stack %s exceeds its deadline; failing it', overdue.stack_id)
             self._traversals.time_out(overdue.stack_id, overdue.traversal_id)
 
         return self._each('time out', self._sweeps.overdue, end)

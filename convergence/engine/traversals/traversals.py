@@ -100,7 +100,7 @@ class Traversals:
         try:
             committed = self._store.transact(SeveralStacks(tuple(start.scope for start in starts)), decide)
         except errors.ConvergenceError as error:
-            LOG.debug('%d nested stacks do not begin together: %s (%s)', len(starts), error, error.__cause__)
+            LOG.debug('Planning %d nested stacks one by one: %s (%s)', len(starts), error, error.__cause__)
             return [None] * len(starts)
         assert committed is not None
         begun: list[Planned | None] = []
@@ -152,7 +152,13 @@ class Traversals:
         stack, traversal, handoff = start.stack, planned.traversal, start.handoff
         by_caller = handoff is not None and handoff.caller_dispatches and planned.releases(handoff)
         with logs.bind(stack=stack.name, traversal=traversal.id), on_behalf_of(stack.project_id):
-            LOG.info('%s: %d nodes, %d unchanged', traversal.action, traversal.node_count, traversal.unchanged)
+            LOG.info(
+                '%s of stack %s planned: %d nodes, %d of them unchanged',
+                traversal.action,
+                stack.name,
+                traversal.node_count,
+                traversal.unchanged,
+            )
             if traversal.for_parent and not by_caller:
                 self._dispatcher.cast_together(traversal.id, planned.checks)
             elif not by_caller:
@@ -304,7 +310,7 @@ class Traversals:
             self._stop_workers(scope.stack_id, committed.verdict.traversal_id)
             self._dispatcher.attend(committed)
             return
-        LOG.info('Operation is being cancelled: running actions may finish, no new ones begin')
+        LOG.info('Cancelling the operation of stack %s: running actions may finish, no new ones begin', scope.stack_id)
         cancelled = self._reader.traversal(committed.verdict.traversal_id)
         if cancelled is None or cancelled.status is not TraversalStatus.CANCELLING:
             return

@@ -89,7 +89,7 @@ class ObjectHandover:
         try:
             self._call(attempt, 'release_for_replacement')
         except ObjectNotFound:
-            LOG.info('%s has nothing to release: its object does not exist any more', attempt.call.name)
+            LOG.info('Nothing to release of %s: its object does not exist any more', attempt.call.name)
 
     def _call(self, attempt: Attempt, method: str) -> None:
         try:
@@ -134,7 +134,9 @@ class ObjectHandover:
         try:
             found = self.find(attempt)
         except ForeignObject as error:
-            LOG.info('%s has nothing to release: %s', attempt.call.name, text_of(error))
+            LOG.info(
+                'Nothing to release of %s, its object belongs to another owner: %s', attempt.call.name, text_of(error)
+            )
             return False
         if found is None:
             return self.create_again(attempt)

@@ -98,7 +98,7 @@ class EngineNesting:
         try:
             answers = self._engine.act_on_nested_stacks(context, [_request(*each) for each in plain])
         except ConvergenceError as error:
-            LOG.debug('starting %d nested stacks one by one: %s', len(plain), error)
+            LOG.debug('Starting %d nested stacks one by one: %s', len(plain), error)
             answers = []
         begun = {claim.resource.id: answer for (claim, _), answer in zip(plain, answers, strict=False)}
         return [begun.get(claim.resource.id) for claim, _ in claims]

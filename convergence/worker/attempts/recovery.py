@@ -110,7 +110,9 @@ class CreationRecovery:
         try:
             return self.find(attempt)
         except ForeignObject as error:
-            LOG.info('Object of %s not deleted: %s', attempt.claim.resource.name, text_of(error))
+            LOG.info(
+                'Object of %s not deleted, it belongs to another owner: %s', attempt.claim.resource.name, text_of(error)
+            )
             return None
 
     def waits_s(self, attempt: Attempt) -> float:
@@ -171,7 +173,7 @@ class CreationRecovery:
         try:
             parked = self._create(attempt, lambda: attempt.kind.create(attempt.call))
         except FinalFailure as error:
-            LOG.info('%s: %s', attempt.claim.resource.name, error)
+            LOG.info('Second creation of %s to learn its object failed: %s', attempt.claim.resource.name, error)
             return False
         if parked is not None:
             raise CallPostponed('the object of its creation is not known yet', attempt.attempts, parked.after_s)
@@ -239,7 +241,7 @@ def _unknowable(attempt: Attempt) -> str:
         f'its creation ended without an answer and may have made an object: {row.type} has neither find() nor '
         f'token_enforced. Search for an object with the token {row.token} and delete it manually'
     )
-    LOG.warning('%s (%s): %s', row.name, row.id, note)
+    LOG.warning('Resource %s (%s) may have left an object: %s', row.name, row.id, note)
     return note
 
 

@@ -93,9 +93,16 @@ class NestedBatch:
                 self._scheduler.on_ready(each)
             claimed = [each.verdict.claim for each in decided if each.verdict.claim is not None]
         except ConvergenceError as error:
-            LOG.warning('Starting %s alone, further rows cannot be claimed now: %s', claim.resource.name, error)
+            LOG.warning(
+                'Starting the nested stack of %s alone, claiming further rows failed; nothing needs doing: %s',
+                claim.resource.name,
+                error,
+            )
         except Exception:
-            LOG.exception('Starting %s alone, claiming further rows failed', claim.resource.name)
+            LOG.exception(
+                'Starting the nested stack of %s alone, claiming further rows failed; report this error',
+                claim.resource.name,
+            )
         taken = {each.node.number for each in claimed}
         self._scheduler.give_back(claim.traversal.id, [each for each in numbers if each not in taken])
         return [claim, *claimed]

@@ -106,7 +106,7 @@ class NodeChecks:
                 LOG.warning('Node %d not started, the sweeper requeues it: %s', number, error)
                 return
             if committed is None:
-                LOG.debug('node %d of traversal %s does not exist any more', number, traversal_id)
+                LOG.debug('Ignoring node %d of traversal %s, it does not exist any more', number, traversal_id)
                 return
             begun = committed.verdict
             LOG.debug('node %d: %s', number, begun.step)
@@ -221,7 +221,7 @@ class NodeChecks:
         """Make a new row for the node, and have the node checked again."""
         committed = self._steps.replace(stack_id, traversal_id, number, resource_id)
         if committed is not None and committed.verdict is not None:
-            LOG.info('resource %s is replaced by %s', resource_id, committed.verdict)
+            LOG.info('Resource row %s replaced by the new row %s', resource_id, committed.verdict)
             self._scheduler.on_ready(committed, turn)
 
     def _act(self, claim: Claim, task: Task, turn: Turn | None, answer: Document | None) -> Result | None:
@@ -233,7 +233,7 @@ class NodeChecks:
             ):  # the process may have begun to drain after the row was claimed
                 self._release(claim)
                 return None
-            LOG.debug('%s %s', claim.step, claim.resource.type)
+            LOG.debug('Starting %s of %s (%s)', claim.step, claim.resource.name, claim.resource.type)
             try:
                 result = self._runner.run(claim, task, answer)
             except ClaimLost as fenced:
@@ -244,7 +244,14 @@ class NodeChecks:
                 self._released(claim, result, result.handoff, turn)
                 return None
             end = self._finish(claim, result, claim.at + self._ports.clock() - begun, turn)
-            LOG.info('%s of %s %s: %s', claim.step, claim.resource.type, type(result).__name__.lower(), end)
+            LOG.info(
+                'Ended %s of %s (%s): result %s, claim %s',
+                claim.step,
+                claim.resource.name,
+                claim.resource.type,
+                type(result).__name__,
+                end,
+            )
             if end is not End.FENCED:
                 return result
             if self._steps.nests(claim.resource.type):
@@ -260,7 +267,7 @@ class NodeChecks:
 
     def _released(self, claim: Claim, result: Parked, handoff: Handoff, turn: Turn | None) -> None:
         """An engine parked the row when the nested stack started: dispatch the nodes that are ready by that."""
-        LOG.info('%s parked', claim.step)
+        LOG.info('%s of %s parked until its nested stack ends', claim.step, claim.resource.name)
         self._ports.stored(claim, result.physical_id, may_have_made(claim, result))
         node = claim.node
         if node.next_in_backlog is not None:

@@ -79,4 +79,4 @@ class Timers:
             try:
                 call()
             except Exception:
-                LOG.exception('A timer call failed; the sweeper dispatches its node')
+                LOG.exception('Timer call failed, the sweeper dispatches its node; report this error')
