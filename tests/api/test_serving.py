@@ -566,7 +566,7 @@ def test_a_request_in_hand_is_answered_before_the_end(serve, application):
 def test_an_api_that_may_open_no_more_files_says_once_what_to_do(caplog):
     refusals = _Refusals()
     for _ in range(3):
-        refusals.tell(OSError(errno.EMFILE, 'Too many open files'), 500)
+        refusals.log(OSError(errno.EMFILE, 'Too many open files'), 500)
     (record,) = caplog.records
     for word in ('Too many open files', 'LimitNOFILE=', 'max_connections (500)'):
         assert word in record.getMessage()

@@ -137,7 +137,7 @@ REQUIRED = {
     'ending a patient cancel': 'commit of Traversals._end_cancel',
     'ending what is late': 'commit of Traversals.time_out',
     'sweeping: election': 'commit of Sweeps.take_duty',
-    'sweeping: waking': 'commit of Sweeps.unattended',
+    'sweeping: waking': 'commit of Sweeps.undispatched',
     'sweeping: taking over': 'commit of SweepTasks._release:RELEASED',
     'sweeping: purging': 'commit of Sweeps._purge',
     'sending checks': 'send of check_resource',

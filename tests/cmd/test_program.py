@@ -142,7 +142,7 @@ def test_a_hangup_is_no_reason_to_end(run):
     assert process.stdout.readline() == 'started\n'
     process.send_signal(signal.SIGHUP)
     for line in process.stderr:
-        if 'was read again' in line:
+        if 'logging configuration reloaded' in line:
             break
     process.terminate()
     assert process.wait(LONG_S) == 0

@@ -108,7 +108,7 @@ def test_nothing_is_decided_by_a_row_that_is_older_than_its_holder_knows_it(engi
 
     known = harness.store.transact(HeldResource(row.id, fence=row.fence), decide)
     assert known is not None
-    with pytest.raises(Conflict, match='older state'):
+    with pytest.raises(Conflict, match='older than its holder'):
         harness.store.transact(HeldResource(row.id, fence=row.fence + 1), decide)
     assert len(decided) == 1
 

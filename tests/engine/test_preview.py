@@ -213,7 +213,7 @@ def test_an_update_in_flight_is_taken_to_its_end_first(harness, previewed):
     assert harness.row(preview.stack_id, 'a').status == 'IN_PROGRESS'
     there = preview({'a': 'y', 'b': {'link': {'get_attr': ['a', 'value']}}})
     assert fates(there) == {'a': 'unchanged?', 'b': 'updated?'}
-    assert 'not finished yet' in entry(there, 'a')['reason']
+    assert 'is unfinished' in entry(there, 'a')['reason']
     assert fates(preview({'a': 'x'}))['a'] == 'updated?'
 
 

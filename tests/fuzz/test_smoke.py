@@ -172,8 +172,8 @@ def test_a_stack_with_hidden_parameters_is_adopted_over_the_api(installation, as
 @pytest.mark.parametrize(
     ('data', 'said'),
     [
-        ('null', 'a map is wanted, not null'),
-        ('[1]', 'a map is wanted, not a list'),
+        ('null', 'expected a map, not null'),
+        ('[1]', 'expected a map, not a list'),
         ('{', 'is not JSON'),
         ('{"a": NaN}', 'NaN is not JSON'),
         (nested(300), 'nested too deeply'),
