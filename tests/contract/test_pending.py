@@ -66,5 +66,5 @@ def test_where_it_cannot_be_told_all_tasks_look_for_something_to_do(
     assert tasks.of_sweep(LOOK) == ALL_PENDING.of_sweep(LOOK) == frozenset(SweepTask)
     assert tasks.of_worker('W', 0.0) == ALL_PENDING.of_worker('W', 0.0) == frozenset(WorkerTask)
     assert tasks.of_relay(None) == ALL_PENDING.of_relay(None) == frozenset(RelayTask)
-    failed = [each for each in caplog.records if 'query for pending tasks failed' in each.getMessage()]
+    failed = [each for each in caplog.records if 'Query for pending sweep tasks failed' in each.getMessage()]
     assert len(failed) == 3

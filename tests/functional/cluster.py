@@ -134,7 +134,9 @@ class Cluster(Launcher):
 
     def creators(self, name: str) -> set[str]:
         """The ids of the workers that created something of a stack, by what they logged."""
-        return set(re.findall(rf'stack={name} .*worker=([0-9a-f-]+)\] CREATE of \S+ succeeded', self.logs()))
+        return set(
+            re.findall(rf'stack={name} .*worker=([0-9a-f-]+)\] Ended CREATE of .*: result Succeeded', self.logs())
+        )
 
 
 class Stack:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from convergence_simulator.world.world import World
 
 UNKNOWN = re.compile(
-    r'\bunknown\b|\bwhether it (was |has )?made\b|\bmay (still )?exist\b|\bmay have been (made|created)\b'
+    r'\bunknown\b|\bif it (was |has )?made\b|\bmay (still )?exist\b|\bmay have (made|left) an object\b'
 )
 """Events that say that the existence of an object is unknown."""
 
