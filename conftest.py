@@ -1,6 +1,6 @@
 """Fixtures and rules for all tests, those of the simulator and of the plugins included.
 
-`database_url` gives an empty database of each kind in turn, `rabbit_url` a broker, `exchange` a name nobody else uses.
+`database_url` gives an empty database of each kind in turn, `rabbit_url` a broker, `exchange` a name of its own.
 Tests run in a shuffled order, always the same one: ``--order-seed=7`` (or ``random``) gives another.
 """
 
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = config.getoption('--order-seed')
     seed = random.randrange(1_000_000) if asked == 'random' else int(asked)
     config.stash[_order_seed] = seed
-    config.option.order_seed = str(seed)  # what processes that share the work are told: all have one order
+    config.option.order_seed = str(seed)  # processes that share the tests get it: all have one order
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -81,7 +81,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffle modules, and tests inside each: nobody may rely on another test having run.
+    """Shuffle modules, and tests inside each: no test may rely on another one having run.
 
     A single named test, or a list of them, runs as named.
     """
@@ -115,8 +115,8 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     """Have each of the processes that share the work begin elsewhere.
 
     All collect all tests. If they went the same way, each would compile each module itself: at any moment all would be
-    at the same one, which no other has finished. As it is, each finds in the cache what the others came to first. In
-    which order modules were collected makes no difference later: `pytest_collection_modifyitems` sorts them.
+    at the same one, which no other has finished. Now each finds in the cache the modules that the others compiled. The
+    order of collection makes no difference later: `pytest_collection_modifyitems` sorts the tests.
     """
     outcome = yield
     shared = getattr(collector.config, 'workerinput', None)
@@ -127,13 +127,13 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 
 def _are_named(config: pytest.Config) -> bool:
-    """Whether single tests were asked for."""
+    """Return True if the command line names single tests."""
     return any('::' in argument for argument in config.args)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Make what a test has printed and logged fit to travel between processes, whatever hostile text it was about."""
+    """Make what a test has printed and logged fit to travel between processes, also if it contains hostile text."""
     outcome = yield
     report = outcome.get_result()
     report.sections = [(name, text.encode('utf-8', 'backslashreplace').decode()) for name, text in report.sections]
@@ -166,7 +166,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_to_log_about() -> Iterator[None]:
-    """Begin and end without a current request and without log fields, whatever ran in this thread before.
+    """Begin and end without a current request and without log fields of earlier tests.
 
     `RequestContext` makes itself the current request of its thread unless told otherwise, and stays that.
     """

@@ -17,7 +17,7 @@ from convergence.resources.nesting import DesiredStack, NestingContext
 from convergence.values import replace
 
 _ABOUT = 'The members of a group'
-_TOLD = re.compile(rf'{_ABOUT}: step (?P<step>\d+) of what template (?P<goal>.*) wants')
+_TOLD = re.compile(rf'{_ABOUT}: step (?P<step>\d+) towards template (?P<goal>.*)')
 
 
 def number_of(name: str) -> tuple[int, int, str]:
@@ -66,7 +66,7 @@ def next_stack(context: NestingContext, wanted: Callable[[], MembersWanted]) -> 
 
 
 def _step(context: NestingContext) -> str:
-    return f'{_ABOUT}: step {context.step + 1} of what template {context.goal} wants'
+    return f'{_ABOUT}: step {context.step + 1} towards template {context.goal}'
 
 
 def _and_then(stack: DesiredStack, members: Mapping[str, GroupMember], goal: MembersWanted) -> DesiredStack:
