@@ -237,5 +237,5 @@ def test_nothing_of_it_is_told_to_anybody_or_stored_as_it_is(lent, caplog):
 
 
 def test_without_keystone_there_are_none_and_a_type_is_told_so():
-    with pytest.raises(FinalFailure, match='without Keystone'):
+    with pytest.raises(FinalFailure, match='have no credentials in this deployment'):
         CredentialsOfStacks(NO_CREDENTIALS, None, '', 'public')('any stack')

@@ -17,7 +17,7 @@ CHILDREN = 12
 
 def children_planned_by(engine, name):
     """The numbers of the nested stacks that an engine has begun to create, by what it logged."""
-    told = re.findall(rf'stack={name}-c(\d+)-\w+ .*CREATE: \d+ nodes', engine.text())
+    told = re.findall(rf'stack={name}-c(\d+)-\w+ .*CREATE of stack \S+ planned: \d+ nodes', engine.text())
     return {int(number) for number in told}
 
 
